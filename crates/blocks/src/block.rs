@@ -1,0 +1,29 @@
+//! The trait that all block structs share.
+
+use bytemuck::Pod;
+
+use crate::GgmlType;
+
+/// A block as it lies in a file: plain bytes, alignment 1, fixed geometry.
+///
+/// Implemented by the block structs of this crate only; kernels are generic over it where types differ
+/// in nothing but their decoder.
+pub trait Block: Pod {
+    /// The storage type that this block belongs to.
+    const TYPE: GgmlType;
+    /// Elements in a block.
+    const LEN: usize;
+    /// `[f32; Self::LEN]`.
+    type Floats: AsRef<[f32]> + AsMut<[f32]> + Copy;
+
+    /// The elements, in the order of k.
+    fn decode(&self) -> Self::Floats;
+}
+
+/// Writes the elements of whole blocks to `out`, which holds exactly as many.
+pub(crate) fn decode_blocks<B: Block>(blocks: &[B], out: &mut [f32]) {
+    debug_assert_eq!(blocks.len() * B::LEN, out.len());
+    for (block, elements) in blocks.iter().zip(out.chunks_exact_mut(B::LEN)) {
+        elements.copy_from_slice(block.decode().as_ref());
+    }
+}

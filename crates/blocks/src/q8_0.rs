@@ -1,0 +1,107 @@
+//! Q8_0: 32 signed bytes and a scale, `w = d * q`.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::{Block, F16, GgmlType};
+
+/// 32 elements in 34 bytes: 8.5 bits a weight.
+///
+/// ```text
+/// byte 0    2                    34
+///      | d  | qs[0] … qs[31]     |     w[j] = d * qs[j]
+///       f16   i8
+/// ```
+///
+/// Files hold any i8, -128 included; the encoder writes -127 to 127.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct BlockQ8_0 {
+    /// The scale.
+    pub d: F16,
+    /// The codes, in the order of k.
+    pub qs: [i8; 32],
+}
+
+const _: () = assert!(size_of::<BlockQ8_0>() == 34 && align_of::<BlockQ8_0>() == 1);
+
+impl Block for BlockQ8_0 {
+    const TYPE: GgmlType = GgmlType::Q8_0;
+    const LEN: usize = 32;
+    type Floats = [f32; 32];
+
+    #[inline]
+    fn decode(&self) -> [f32; 32] {
+        let d = self.d.to_f32();
+        self.qs.map(|q| f32::from(q) * d)
+    }
+}
+
+impl BlockQ8_0 {
+    /// Quantizes 32 finite elements: `d = amax / 127`, codes `x * (1 / d)` rounded half away from zero.
+    ///
+    /// Bytes equal those of ggml's `quantize_row_q8_0_ref`. The codes come from the f32 scale, before it is
+    /// rounded to f16. A block whose `amax` is so small that `1 / d` is not finite gets scale 0 and codes 0
+    /// (ggml's result is undefined there).
+    #[must_use]
+    pub fn encode(x: &[f32; 32]) -> Self {
+        let (d, qs) = Self::codes(x);
+        Self { d: F16::from_f32(d), qs }
+    }
+
+    /// The f32 scale and the codes of [`encode`](Self::encode), before the scale is rounded: what Q8_1 and
+    /// quantized activations are made of as well.
+    #[inline(always)]
+    #[must_use]
+    pub fn codes(x: &[f32; 32]) -> (f32, [i8; 32]) {
+        let amax = x.iter().fold(0.0_f32, |max, &v| max.max(v.abs()));
+        let d = amax / 127.0;
+        let inverse = 1.0 / d;
+        if !inverse.is_finite() {
+            return (0.0, [0; 32]);
+        }
+        (d, x.map(|v| round_half_away(v * inverse)))
+    }
+}
+
+/// `x` (at most 127.5 in magnitude) to the nearest integer, halves away from zero.
+///
+/// `f32::round` is not in `core`, and truncating `x + 0.5` is wrong for the largest value below one half: here
+/// the fraction is exact, so that it is compared, not added.
+#[inline(always)]
+fn round_half_away(x: f32) -> i8 {
+    let whole = x as i32;
+    let fraction = x - whole as f32;
+    (whole + i32::from(fraction >= 0.5) - i32::from(fraction <= -0.5)) as i8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_halves_away_from_zero_and_nothing_else() {
+        let below_half = f32::from_bits(0.5_f32.to_bits() - 1);
+        for (x, want) in
+            [(0.5, 1), (-0.5, -1), (below_half, 0), (-below_half, 0), (1.5, 2), (2.5, 3), (-126.5, -127), (127.0, 127)]
+        {
+            assert_eq!(round_half_away(x), want, "{x}");
+        }
+    }
+
+    #[test]
+    fn a_zero_block_and_a_block_too_small_to_invert_are_zero() {
+        for tiny in [0.0, f32::from_bits(1), 1e-38] {
+            assert_eq!(BlockQ8_0::encode(&[tiny; 32]), BlockQ8_0::zeroed(), "{tiny:e}");
+        }
+    }
+
+    #[test]
+    fn the_largest_element_becomes_127() {
+        let mut x = [0.0; 32];
+        x[3] = -8.0;
+        x[31] = 4.0;
+        let block = BlockQ8_0::encode(&x);
+        assert_eq!((block.qs[3], block.qs[31], block.qs[0]), (-127, 64, 0));
+        assert_eq!(block.d, F16::from_f32(8.0 / 127.0));
+    }
+}
