@@ -1,0 +1,174 @@
+//! [`ActBuf`]: the memory that quantized activations live in.
+
+use alloc::vec::Vec;
+
+use keepq_blocks::{BlockQ8_0, BlockQ8_1, F16};
+
+use crate::rows::check_length;
+use crate::{ActError, ActFormat, ActRows, Q8_0Rows, quantize_block};
+
+/// Owned, reusable memory for the activations of one `x[m,k]`.
+///
+/// It grows to the largest `m * k` it has seen and never shrinks: after that, quantizing allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct ActBuf {
+    codes: Vec<[i8; 32]>,
+    scales: Vec<f32>,
+    sums: Vec<i32>,
+}
+
+impl ActBuf {
+    /// An empty buffer.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { codes: Vec::new(), scales: Vec::new(), sums: Vec::new() }
+    }
+
+    /// Quantizes `x`, `m` rows of `k` elements. With [`ActFormat::F32`] the result is a view of `x` itself.
+    ///
+    /// # Errors
+    /// [`ActError`] where `k` is no multiple of the format's block or `x` is not `m * k` elements.
+    pub fn quantize<'a>(
+        &'a mut self,
+        format: ActFormat,
+        m: usize,
+        k: usize,
+        x: &'a [f32],
+    ) -> Result<ActRows<'a>, ActError> {
+        match format {
+            ActFormat::F32 => ActRows::f32(m, k, x),
+            ActFormat::Q8_0 => {
+                if !k.is_multiple_of(32) {
+                    return Err(ActError::RaggedRow { format, k });
+                }
+                check_length(m, k, x.len())?;
+                self.fill(x.as_chunks::<32>().0.iter().map(quantize_block));
+                Ok(self.view(m, k))
+            }
+        }
+    }
+
+    /// Takes activations in ggml's Q8_0 form: `m * k / 32` blocks. The sums are computed here.
+    ///
+    /// # Errors
+    /// [`ActError`] where the blocks are not `m` rows of `k` elements or a code is -128.
+    pub fn load_q8_0(&mut self, m: usize, k: usize, blocks: &[BlockQ8_0]) -> Result<ActRows<'_>, ActError> {
+        self.load(m, k, blocks.len(), blocks.iter().map(|block| (block.d, block.qs)))
+    }
+
+    /// Takes activations in ggml's Q8_1 form: `m * k / 32` blocks. Their f16 sums are not read.
+    ///
+    /// # Errors
+    /// [`ActError`] where the blocks are not `m` rows of `k` elements or a code is -128.
+    pub fn load_q8_1(&mut self, m: usize, k: usize, blocks: &[BlockQ8_1]) -> Result<ActRows<'_>, ActError> {
+        self.load(m, k, blocks.len(), blocks.iter().map(|block| (block.d, block.qs)))
+    }
+
+    fn load(
+        &mut self,
+        m: usize,
+        k: usize,
+        found: usize,
+        blocks: impl Iterator<Item = (F16, [i8; 32])> + Clone,
+    ) -> Result<ActRows<'_>, ActError> {
+        if !k.is_multiple_of(32) {
+            return Err(ActError::RaggedRow { format: ActFormat::Q8_0, k });
+        }
+        check_length(m, k / 32, found)?;
+        if let Some(block) = blocks.clone().position(|(_, codes)| codes.contains(&i8::MIN)) {
+            return Err(ActError::CodeOutOfRange { block });
+        }
+        self.fill(blocks.map(|(d, codes)| (d.to_f32(), codes)));
+        Ok(self.view(m, k))
+    }
+
+    fn fill(&mut self, blocks: impl Iterator<Item = (f32, [i8; 32])>) {
+        self.codes.clear();
+        self.scales.clear();
+        self.sums.clear();
+        for (scale, codes) in blocks {
+            self.codes.push(codes);
+            self.scales.push(scale);
+            self.sums.push(codes.iter().map(|&q| i32::from(q)).sum());
+        }
+    }
+
+    fn view(&self, m: usize, k: usize) -> ActRows<'_> {
+        ActRows::q8_0(m, k, Q8_0Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Acts;
+
+    fn blocks(rows: ActRows<'_>) -> Q8_0Rows<'_> {
+        match rows.typed() {
+            Acts::Q8_0(rows) => rows,
+            Acts::F32(_) => panic!("quantized rows expected"),
+        }
+    }
+
+    #[test]
+    fn shapes_are_checked() {
+        let mut buffer = ActBuf::new();
+        let x = [0.0; 96];
+        assert_eq!(
+            buffer.quantize(ActFormat::Q8_0, 2, 48, &x).unwrap_err(),
+            ActError::RaggedRow { format: ActFormat::Q8_0, k: 48 }
+        );
+        assert_eq!(
+            buffer.quantize(ActFormat::Q8_0, 2, 32, &x).unwrap_err(),
+            ActError::WrongLength { m: 2, k: 32, expected: 64, found: 96 }
+        );
+        assert!(matches!(buffer.quantize(ActFormat::Q8_0, usize::MAX, 32, &x).unwrap_err(), ActError::TooLarge { .. }));
+        assert_eq!(buffer.quantize(ActFormat::Q8_0, 0, 32, &[]).unwrap().m(), 0);
+        assert_eq!(buffer.quantize(ActFormat::F32, 3, 32, &x).unwrap().format(), ActFormat::F32);
+    }
+
+    #[test]
+    fn tokens_are_rows_of_whole_blocks() {
+        let x: Vec<f32> = (0..192).map(|i| ((i * 7) % 31) as f32 - 15.0).collect();
+        let mut buffer = ActBuf::new();
+        let rows = buffer.quantize(ActFormat::Q8_0, 3, 64, &x).unwrap();
+        let (all, last) = (blocks(rows), blocks(rows.tokens(2..3)));
+        assert_eq!(last.codes, &all.codes[4..]);
+        for (codes, sum) in all.codes.iter().zip(all.sums) {
+            assert_eq!(codes.iter().map(|&q| i32::from(q)).sum::<i32>(), *sum);
+        }
+
+        let mut alone = ActBuf::new();
+        let alone = blocks(alone.quantize(ActFormat::Q8_0, 1, 64, &x[128..]).unwrap());
+        assert_eq!((alone.codes, alone.scales, alone.sums), (last.codes, last.scales, last.sums));
+    }
+
+    #[test]
+    fn ggmls_forms_are_taken_with_their_sums_recomputed() {
+        let x: Vec<f32> = (0..64).map(|i| (i as f32).sin()).collect();
+        let (x_blocks, _) = x.as_chunks::<32>();
+        let q8_0: Vec<BlockQ8_0> = x_blocks.iter().map(BlockQ8_0::encode).collect();
+        let mut q8_1: Vec<BlockQ8_1> = x_blocks.iter().map(BlockQ8_1::encode).collect();
+        q8_1[0].s = F16::from_f32(f32::INFINITY);
+
+        let (mut a, mut b, mut c) = (ActBuf::new(), ActBuf::new(), ActBuf::new());
+        let want = blocks(a.quantize(ActFormat::Q8_0, 1, 64, &x).unwrap());
+        for got in [blocks(b.load_q8_0(1, 64, &q8_0).unwrap()), blocks(c.load_q8_1(1, 64, &q8_1).unwrap())] {
+            assert_eq!((got.codes, got.scales, got.sums), (want.codes, want.scales, want.sums));
+        }
+
+        q8_1[1].qs[9] = -128;
+        assert_eq!(c.load_q8_1(1, 64, &q8_1).unwrap_err(), ActError::CodeOutOfRange { block: 1 });
+        assert!(matches!(b.load_q8_0(2, 64, &q8_0), Err(ActError::WrongLength { .. })));
+        assert!(matches!(b.load_q8_0(2, 48, &q8_0), Err(ActError::RaggedRow { .. })));
+    }
+
+    #[test]
+    fn a_buffer_that_has_grown_allocates_no_more() {
+        let mut buffer = ActBuf::new();
+        buffer.quantize(ActFormat::Q8_0, 4, 64, &[1.0; 256]).unwrap();
+        let capacity = buffer.codes.capacity();
+        buffer.quantize(ActFormat::Q8_0, 2, 64, &[1.0; 128]).unwrap();
+        assert_eq!(buffer.codes.capacity(), capacity);
+    }
+}

@@ -1,0 +1,137 @@
+//! [`ActRows`]: the checked view of activations.
+
+use core::fmt;
+use core::ops::Range;
+
+use keepq_blocks::GgmlType;
+
+use crate::{ActError, Q8_0Rows};
+
+/// How activations are stored to meet a weight type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(non_camel_case_types, reason = "the field's names")]
+pub enum ActFormat {
+    /// As they are, for weights that are floats.
+    F32,
+    /// 32 int8 codes with an f32 scale (rounded to f16) and the integer sum of the codes.
+    ///
+    /// It serves the weights that ggml meets with Q8_0 and those it meets with Q8_1: the codes and the scale
+    /// of the two are the same, and the integer sum takes the place of Q8_1's f16 sum.
+    Q8_0,
+}
+
+impl ActFormat {
+    /// What weights of this type are multiplied by; `None` where there is no kernel.
+    #[must_use]
+    pub const fn for_weights(ty: GgmlType) -> Option<Self> {
+        match ty {
+            GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => Some(Self::F32),
+            GgmlType::Q8_0 | GgmlType::Q4_1 => Some(Self::Q8_0),
+            _ => None,
+        }
+    }
+
+    /// Elements that share a scale.
+    #[must_use]
+    pub const fn block_len(self) -> usize {
+        match self {
+            Self::F32 => 1,
+            Self::Q8_0 => 32,
+        }
+    }
+}
+
+impl fmt::Display for ActFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::F32 => "F32",
+            Self::Q8_0 => "Q8_0",
+        })
+    }
+}
+
+/// The elements of an [`ActRows`], typed: row after row.
+#[derive(Clone, Copy, Debug)]
+#[allow(non_camel_case_types, reason = "the field's names")]
+pub enum Acts<'a> {
+    /// Plain floats.
+    F32(&'a [f32]),
+    /// Codes, scales and sums of blocks of 32.
+    Q8_0(Q8_0Rows<'a>),
+}
+
+/// Activations `x[m,k]`, ready for kernels: `m` tokens of `k` elements.
+///
+/// Made once, checked, by [`ActBuf`](crate::ActBuf) or, for floats as they are, by [`ActRows::f32`]. Copy it and
+/// share it among all matrices that read the same `x`.
+#[derive(Clone, Copy, Debug)]
+pub struct ActRows<'a> {
+    typed: Acts<'a>,
+    m: usize,
+    k: usize,
+}
+
+impl<'a> ActRows<'a> {
+    /// Floats as they are, for weights that are floats.
+    ///
+    /// # Errors
+    /// [`ActError::WrongLength`] where `x` is not `m * k` elements.
+    pub fn f32(m: usize, k: usize, x: &'a [f32]) -> Result<Self, ActError> {
+        check_length(m, k, x.len())?;
+        Ok(Self { typed: Acts::F32(x), m, k })
+    }
+
+    /// `rows` holds `m * k / 32` blocks: only [`ActBuf`](crate::ActBuf) calls this.
+    pub(crate) fn q8_0(m: usize, k: usize, rows: Q8_0Rows<'a>) -> Self {
+        Self { typed: Acts::Q8_0(rows), m, k }
+    }
+
+    /// How the activations are stored.
+    #[must_use]
+    pub const fn format(&self) -> ActFormat {
+        match self.typed {
+            Acts::F32(_) => ActFormat::F32,
+            Acts::Q8_0(_) => ActFormat::Q8_0,
+        }
+    }
+
+    /// Tokens.
+    #[must_use]
+    pub const fn m(&self) -> usize {
+        self.m
+    }
+
+    /// Elements of a row: the reduction axis.
+    #[must_use]
+    pub const fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The elements, typed, for kernels.
+    #[must_use]
+    pub const fn typed(&self) -> Acts<'a> {
+        self.typed
+    }
+
+    /// The view of some of the tokens.
+    ///
+    /// # Panics
+    /// Where `range` passes `m`: it is the caller's arithmetic, not input.
+    #[must_use]
+    pub fn tokens(&self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.m, "tokens {range:?} of {}", self.m);
+        let m = range.len();
+        let blocks = |len: usize| range.start * (self.k / len)..range.end * (self.k / len);
+        let typed = match self.typed {
+            Acts::F32(x) => Acts::F32(&x[blocks(1)]),
+            Acts::Q8_0(rows) => Acts::Q8_0(rows.blocks(blocks(32))),
+        };
+        Self { typed, m, k: self.k }
+    }
+}
+
+/// `m * k`, where that many elements were given.
+pub(crate) fn check_length(m: usize, k: usize, found: usize) -> Result<(), ActError> {
+    let expected = m.checked_mul(k).ok_or(ActError::TooLarge { m, k })?;
+    if found == expected { Ok(()) } else { Err(ActError::WrongLength { m, k, expected, found }) }
+}
