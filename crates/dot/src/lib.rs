@@ -1,1 +1,52 @@
-//! dot
+//! **Invariant: no `unsafe`, `no_std`; this crate is the definition of every result, bit by bit (docs/NUMERICS.md).**
+//!
+//! Portable kernels. `y[m,n] = x[m,k] · w[n,k]ᵀ` in the order that `docs/NUMERICS.md` fixes, float row operations
+//! ([`rows`]) included. Accelerated tiers instantiate the same bodies for other instruction sets, or write their own
+//! and must give the same bits.
+//!
+//! The way in is [`Product`], a checked pair of activations and weights, and [`strip`], which multiplies a few rows of
+//! weights by all tokens:
+//!
+//! ```
+//! use keepq_act::{ActBuf, ActFormat};
+//! use keepq_blocks::{GgmlType, Matrix, encode_row};
+//! use keepq_dot::{Product, Scratch, SoftFused, strip};
+//!
+//! let mut bytes = [0; 2 * 34];
+//! encode_row(GgmlType::Q8_0, &[0.5; 64], &mut bytes)?; // w: n = 2, k = 32
+//! let w = Matrix::new(GgmlType::Q8_0, 2, 32, &bytes)?;
+//! let mut buffer = ActBuf::new();
+//! let x = buffer.quantize(ActFormat::Q8_0, 1, 32, &[2.0; 32])?; // x: m = 1
+//!
+//! let product = Product::new(x, w)?;
+//! let mut scratch = Scratch::new();
+//! scratch.fit(&product);
+//! let mut y = [0.0; 2];
+//! strip::<SoftFused>(product, &mut y, &mut scratch);
+//! assert!((y[0] - 32.0).abs() < 0.01 && y[0] == y[1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod float;
+mod fused;
+pub mod kn;
+mod math;
+mod product;
+mod q4_1;
+mod q8_0;
+mod quantized;
+pub mod rows;
+mod scratch;
+mod strip;
+
+pub use float::dot_float;
+pub use fused::{Fused, SoftFused};
+pub use math::exp;
+pub use product::{Product, ProductError};
+pub use quantized::{Quantized, dot_quantized};
+pub use scratch::Scratch;
+pub use strip::{STRIP_ROWS, strip};

@@ -1,1 +1,24 @@
-//! simd
+//! **Invariant: the only crate that may name `core::arch`; every tier is public and can be called directly; all tiers give the same bits.**
+//!
+//! A *tier* is one instruction set's kernels. This crate finds out at run time which tiers the machine has
+//! ([`Tier::available`]), and runs the bodies of `keepq-dot` compiled for one of them. Nothing is chosen at compile
+//! time: a baseline build runs every tier that it finds.
+//!
+//! ```
+//! use keepq_simd::Tier;
+//!
+//! for tier in Tier::available() {
+//!     println!("{tier}"); // portable is always among them
+//! }
+//! assert!(Tier::available().contains(&Tier::best()));
+//! ```
+//!
+//! Today the accelerated tier has no bodies of its own: the portable ones, compiled with its features, are
+//! vectorized by the compiler and multiply-add in hardware.
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+mod tier;
+#[cfg(target_arch = "x86_64")]
+mod x86_64_v3;
+
+pub use tier::{Tier, TierError};

@@ -1,0 +1,106 @@
+//! [`Product`]: activations and weights that fit each other.
+
+use core::fmt;
+use core::ops::Range;
+
+use keepq_act::{ActFormat, ActRows};
+use keepq_blocks::{GgmlType, Matrix};
+
+/// A pair `x[m,k]`, `w[n,k]` that can be multiplied: the same `k`, and the activation format of the weight's type.
+///
+/// Made once, checked; kernels take it and check nothing again.
+#[derive(Clone, Copy, Debug)]
+pub struct Product<'a> {
+    x: ActRows<'a>,
+    w: Matrix<'a>,
+}
+
+impl<'a> Product<'a> {
+    /// The pair.
+    ///
+    /// # Errors
+    /// [`ProductError`] where the two do not fit.
+    pub fn new(x: ActRows<'a>, w: Matrix<'a>) -> Result<Self, ProductError> {
+        let wanted = ActFormat::for_weights(w.ty()).ok_or(ProductError::NoKernel { ty: w.ty() })?;
+        if x.format() != wanted {
+            return Err(ProductError::WrongFormat { ty: w.ty(), wanted, found: x.format() });
+        }
+        if x.k() != w.k() {
+            return Err(ProductError::WrongK { weights: w.k(), activations: x.k() });
+        }
+        Ok(Self { x, w })
+    }
+
+    /// The activations.
+    #[must_use]
+    pub const fn x(&self) -> ActRows<'a> {
+        self.x
+    }
+
+    /// The weights.
+    #[must_use]
+    pub const fn w(&self) -> Matrix<'a> {
+        self.w
+    }
+
+    /// Some of the weight rows, all of the tokens.
+    ///
+    /// # Panics
+    /// Where `range` passes `n`.
+    #[must_use]
+    pub fn rows(&self, range: Range<usize>) -> Self {
+        Self { x: self.x, w: self.w.rows(range) }
+    }
+
+    /// Some of the tokens, all of the weight rows.
+    ///
+    /// # Panics
+    /// Where `range` passes `m`.
+    #[must_use]
+    pub fn tokens(&self, range: Range<usize>) -> Self {
+        Self { x: self.x.tokens(range), w: self.w }
+    }
+}
+
+/// Why activations and weights do not fit each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProductError {
+    /// The weight's type cannot be multiplied in place.
+    NoKernel {
+        /// The type.
+        ty: GgmlType,
+    },
+    /// The activations are stored in another format than the weight's type is multiplied by.
+    WrongFormat {
+        /// The weight's type.
+        ty: GgmlType,
+        /// The format it is multiplied by.
+        wanted: ActFormat,
+        /// The format found.
+        found: ActFormat,
+    },
+    /// The reduction axes differ.
+    WrongK {
+        /// Elements of a weight row.
+        weights: usize,
+        /// Elements of an activation row.
+        activations: usize,
+    },
+}
+
+impl fmt::Display for ProductError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKernel { ty } => write!(f, "{ty} weights cannot be multiplied in place by this version"),
+            Self::WrongFormat { ty, wanted, found } => {
+                write!(f, "{ty} weights are multiplied by {wanted} activations, found {found}")
+            }
+            Self::WrongK { weights, activations } => {
+                write!(f, "weight rows have {weights} elements, activation rows {activations}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ProductError {}

@@ -1,0 +1,24 @@
+//! Q4_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
+
+use keepq_blocks::BlockQ4_1;
+
+use crate::Quantized;
+
+impl Quantized for BlockQ4_1 {
+    const HAS_MIN: bool = true;
+
+    #[inline(always)]
+    fn codes(&self) -> [i8; 32] {
+        BlockQ4_1::codes(self)
+    }
+
+    #[inline(always)]
+    fn scale(&self) -> f32 {
+        self.d.to_f32()
+    }
+
+    #[inline(always)]
+    fn min(&self) -> f32 {
+        self.m.to_f32()
+    }
+}

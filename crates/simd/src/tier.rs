@@ -1,0 +1,196 @@
+//! [`Tier`]: which instruction set's kernels run.
+
+use std::fmt;
+
+use keepq_dot::kn::{self, KnMatrix};
+use keepq_dot::rows::{self, HeadCache};
+use keepq_dot::{Product, STRIP_ROWS, Scratch, SoftFused};
+
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64_v3::X86_64V3;
+
+/// One instruction set's kernels, proven to be there: a value exists only where the machine has its features.
+#[derive(Clone, Copy, Debug)]
+pub struct Tier(Inner);
+
+#[derive(Clone, Copy, Debug)]
+enum Inner {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    X86_64V3(X86_64V3),
+}
+
+/// The environment variable that forces a tier.
+const VARIABLE: &str = "KEEPQ_TIER";
+
+/// All names, best last, whether this machine has the tier or not.
+const NAMES: &[&str] = &["portable", "x86-64-v3"];
+
+impl Tier {
+    /// The tier that every machine has.
+    pub const PORTABLE: Self = Self(Inner::Portable);
+
+    /// The tiers that this machine has, best last.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        NAMES.iter().filter_map(|name| Self::detect(name)).collect()
+    }
+
+    /// The best tier that this machine has.
+    #[must_use]
+    pub fn best() -> Self {
+        NAMES.iter().rev().find_map(|name| Self::detect(name)).unwrap_or(Self::PORTABLE)
+    }
+
+    fn detect(name: &str) -> Option<Self> {
+        match name {
+            "portable" => Some(Self::PORTABLE),
+            #[cfg(target_arch = "x86_64")]
+            "x86-64-v3" => X86_64V3::try_new().map(|token| Self(Inner::X86_64V3(token))),
+            _ => None,
+        }
+    }
+
+    /// The tier with this name.
+    ///
+    /// # Errors
+    /// [`TierError`] where there is no such tier, or this machine does not have it.
+    pub fn from_name(name: &str) -> Result<Self, TierError> {
+        if !NAMES.contains(&name) {
+            return Err(TierError::Unknown { name: name.into() });
+        }
+        Self::detect(name).ok_or_else(|| TierError::NotHere { name: name.into() })
+    }
+
+    /// The tier that `KEEPQ_TIER` names, or the best one where it is not set.
+    ///
+    /// # Errors
+    /// [`TierError`] as for [`from_name`](Self::from_name).
+    pub fn from_env() -> Result<Self, TierError> {
+        match std::env::var_os(VARIABLE) {
+            None => Ok(Self::best()),
+            Some(name) => Self::from_name(&name.to_string_lossy()),
+        }
+    }
+
+    /// The name, as `KEEPQ_TIER` takes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Inner::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3(_) => "x86-64-v3",
+        }
+    }
+
+    /// The most weight rows that [`strip`](Self::strip) takes.
+    #[must_use]
+    pub const fn strip_rows(self) -> usize {
+        STRIP_ROWS
+    }
+
+    /// [`keepq_dot::strip`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_dot::strip`] does.
+    pub fn strip(self, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
+        match self.0 {
+            Inner::Portable => keepq_dot::strip::<SoftFused>(product, y, scratch),
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3(token) => token.strip(product, y, scratch),
+        }
+    }
+
+    /// [`keepq_dot::kn::strip`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_dot::kn::strip`] does.
+    pub fn kn_strip(self, x: &[f32], w: KnMatrix<'_>, first: usize, columns: usize, y: &mut [f32]) {
+        match self.0 {
+            Inner::Portable => kn::strip::<SoftFused>(x, w, first, columns, y),
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3(token) => token.kn_strip(x, w, first, columns, y),
+        }
+    }
+
+    /// [`keepq_dot::rows::attention`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_dot::rows::attention`] does.
+    pub fn attention(self, q: &[f32], cache: HeadCache<'_>, scale: f32, scores: &mut [f32], out: &mut [f32]) {
+        match self.0 {
+            Inner::Portable => rows::attention(q, cache, scale, scores, out),
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3(token) => token.attention(q, cache, scale, scores, out),
+        }
+    }
+
+    /// [`keepq_dot::rows::silu_mul`] on this tier.
+    pub fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
+        match self.0 {
+            Inner::Portable => rows::silu_mul(gate, up),
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3(token) => token.silu_mul(gate, up),
+        }
+    }
+}
+
+impl PartialEq for Tier {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Tier {}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a tier cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TierError {
+    /// There is no tier of this name.
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// There is such a tier, but this machine lacks its features.
+    NotHere {
+        /// The name.
+        name: String,
+    },
+}
+
+impl fmt::Display for TierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name } => write!(f, "no tier is called {name:?}: there are {}", NAMES.join(", ")),
+            Self::NotHere { name } => write!(f, "tier {name}: this machine lacks its instruction set"),
+        }
+    }
+}
+
+impl std::error::Error for TierError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_tier() {
+        for tier in Tier::available() {
+            assert_eq!(Tier::from_name(tier.name()), Ok(tier));
+        }
+        assert_eq!(Tier::available().last(), Some(&Tier::best()));
+        assert_eq!(Tier::available()[0], Tier::PORTABLE);
+    }
+
+    #[test]
+    fn an_unknown_tier_lists_those_there_are() {
+        let error = Tier::from_name("avx9").unwrap_err();
+        assert_eq!(error.to_string(), "no tier is called \"avx9\": there are portable, x86-64-v3");
+    }
+}
