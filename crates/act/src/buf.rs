@@ -48,6 +48,12 @@ impl ActBuf {
         }
     }
 
+    /// Lends the buffer to several matrices that read the same `x`, whatever formats their types want: each format is
+    /// quantized when it is first asked for, and once.
+    pub fn share<'a>(&'a mut self, m: usize, k: usize, x: &'a [f32]) -> SharedActs<'a> {
+        SharedActs { buf: self, m, k, x, has_q8_0: false }
+    }
+
     /// Takes activations in ggml's Q8_0 form: `m * k / 32` blocks. The sums are computed here.
     ///
     /// # Errors
@@ -95,6 +101,39 @@ impl ActBuf {
 
     fn view(&self, m: usize, k: usize) -> ActRows<'_> {
         ActRows::q8_0(m, k, Q8_0Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums })
+    }
+}
+
+/// One `x[m,k]` for several matrices: see [`ActBuf::share`].
+#[derive(Debug)]
+pub struct SharedActs<'a> {
+    buf: &'a mut ActBuf,
+    m: usize,
+    k: usize,
+    x: &'a [f32],
+    has_q8_0: bool,
+}
+
+impl SharedActs<'_> {
+    /// Tokens.
+    #[must_use]
+    pub const fn m(&self) -> usize {
+        self.m
+    }
+
+    /// The activations in `format`.
+    ///
+    /// # Errors
+    /// As [`ActBuf::quantize`].
+    pub fn rows(&mut self, format: ActFormat) -> Result<ActRows<'_>, ActError> {
+        match format {
+            ActFormat::Q8_0 if self.has_q8_0 => Ok(self.buf.view(self.m, self.k)),
+            _ => {
+                let rows = self.buf.quantize(format, self.m, self.k, self.x)?;
+                self.has_q8_0 |= format == ActFormat::Q8_0;
+                Ok(rows)
+            }
+        }
     }
 }
 
@@ -161,6 +200,20 @@ mod tests {
         assert_eq!(c.load_q8_1(1, 64, &q8_1).unwrap_err(), ActError::CodeOutOfRange { block: 1 });
         assert!(matches!(b.load_q8_0(2, 64, &q8_0), Err(ActError::WrongLength { .. })));
         assert!(matches!(b.load_q8_0(2, 48, &q8_0), Err(ActError::RaggedRow { .. })));
+    }
+
+    #[test]
+    fn a_shared_buffer_gives_what_its_own_would() {
+        let x: Vec<f32> = (0..64).map(|i| (i as f32).cos()).collect();
+        let (mut a, mut b) = (ActBuf::new(), ActBuf::new());
+        let want = blocks(a.quantize(ActFormat::Q8_0, 2, 32, &x).unwrap());
+        let mut shared = b.share(2, 32, &x);
+        for _ in 0..2 {
+            assert!(matches!(shared.rows(ActFormat::F32).unwrap().typed(), Acts::F32(same) if same == x));
+            let got = blocks(shared.rows(ActFormat::Q8_0).unwrap());
+            assert_eq!((got.codes, got.scales, got.sums), (want.codes, want.scales, want.sums));
+        }
+        assert!(b.share(2, 31, &x[..62]).rows(ActFormat::Q8_0).is_err());
     }
 
     #[test]

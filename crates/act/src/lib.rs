@@ -23,7 +23,7 @@ mod error;
 mod q8_0;
 mod rows;
 
-pub use buf::ActBuf;
+pub use buf::{ActBuf, SharedActs};
 pub use error::ActError;
 pub use q8_0::{Q8_0Rows, quantize_block, quantize_row_q8_1};
 pub use rows::{ActFormat, ActRows, Acts};

@@ -1,1 +1,42 @@
-//! gemm
+//! **Invariant: the only crate with threads; one `unsafe` type ([`ColumnsMut`], disjoint output columns); no weight is packed or expanded behind the caller's back.**
+//!
+//! The driver: `y[m,n] = x[m,k] · w[n,k]ᵀ` for any `m` from 0 up. It cuts the output into strips of columns, hands
+//! them to threads, and runs a tier's kernel on each. The result has the same bits for any thread count, any tier
+//! and any `m`.
+//!
+//! ```
+//! use keepq_act::{ActBuf, ActFormat};
+//! use keepq_blocks::{GgmlType, Matrix, encode_row};
+//! use keepq_gemm::{Driver, Scratch, Serial};
+//! use keepq_simd::Tier;
+//!
+//! let mut bytes = [0; 3 * 34];
+//! encode_row(GgmlType::Q8_0, &[1.0; 96], &mut bytes)?; // w: n = 3, k = 32
+//! let w = Matrix::new(GgmlType::Q8_0, 3, 32, &bytes)?;
+//! let mut buffer = ActBuf::new();
+//! let x = buffer.quantize(ActFormat::Q8_0, 2, 32, &[0.5; 64])?; // x: m = 2
+//!
+//! let driver = Driver::new(Tier::best(), &Serial);
+//! let (mut y, mut scratch) = ([0.0; 6], Scratch::new());
+//! driver.matmul(x, w, &mut y, &mut scratch)?;
+//! assert!(y.iter().all(|v| (v - 16.0).abs() < 0.1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every entry into a thread pool from outside costs microseconds: run a whole forward pass inside one
+//! [`Executor::enter`].
+#![deny(unsafe_code)]
+
+mod columns;
+mod driver;
+mod error;
+mod executor;
+mod scratch;
+mod weight;
+
+pub use columns::ColumnsMut;
+pub use driver::Driver;
+pub use error::{ExecutorError, MatmulError};
+pub use executor::{Executor, Rayon, Serial, threads_from_env};
+pub use scratch::Scratch;
+pub use weight::{Residency, ResidencyError, Weight};

@@ -1,0 +1,174 @@
+//! [`Weight`]: a matrix as it is resident, kept in the file's blocks or expanded by explicit choice.
+
+use std::fmt;
+
+use bytemuck::cast_slice;
+use keepq_act::{ActFormat, SharedActs};
+use keepq_blocks::{Bf16, GgmlType, Matrix};
+use keepq_dot::kn::KnMatrix;
+use keepq_simd::Tier;
+
+use crate::{Driver, MatmulError, Scratch};
+
+/// How weights of block types are held in memory. Float tensors are always kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residency {
+    /// The file's own blocks, in place, computed in quant.
+    #[default]
+    Keep,
+    /// Expanded to bf16 `[n,k]` at load.
+    ExpandNk,
+    /// Expanded to bf16 `[k,n]` at load: the historical way, kept to be measured against.
+    ExpandKn,
+    /// Expanded to bf16 `[n,k]` and multiplied by portable kernels, whatever tier the driver has: the reference.
+    Reference,
+}
+
+impl Residency {
+    /// What the environment asks for: `KEEPQ_CPU_REF=1` the reference, which wins over every other switch;
+    /// `KEEPQ_KEEP_QUANT=0` (or `off`, `false`) expansion; else the blocks are kept.
+    ///
+    /// # Errors
+    /// [`ResidencyError`] where a variable has a value of neither kind.
+    pub fn from_env() -> Result<Self, ResidencyError> {
+        if switch("KEEPQ_CPU_REF")? == Some(true) {
+            return Ok(Self::Reference);
+        }
+        Ok(if switch("KEEPQ_KEEP_QUANT")? == Some(false) { Self::ExpandKn } else { Self::Keep })
+    }
+}
+
+/// A variable that is on or off; `None` where it is not set.
+fn switch(variable: &'static str) -> Result<Option<bool>, ResidencyError> {
+    let Some(value) = std::env::var_os(variable) else { return Ok(None) };
+    match value.to_string_lossy().to_ascii_lowercase().as_str() {
+        "1" | "on" | "true" => Ok(Some(true)),
+        "0" | "off" | "false" => Ok(Some(false)),
+        value => Err(ResidencyError { variable, value: value.into() }),
+    }
+}
+
+/// An environment variable that is neither on nor off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResidencyError {
+    /// The variable.
+    pub variable: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+impl fmt::Display for ResidencyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={:?} is neither 1, on, true nor 0, off, false", self.variable, self.value)
+    }
+}
+
+impl std::error::Error for ResidencyError {}
+
+/// A matrix of weights as it is resident.
+#[derive(Clone, Debug)]
+pub struct Weight<'a> {
+    n: usize,
+    k: usize,
+    held: Held<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Held<'a> {
+    Kept(Matrix<'a>),
+    Nk { elements: Vec<Bf16>, tier: Option<Tier> },
+    Kn(Vec<Bf16>),
+}
+
+impl<'a> Weight<'a> {
+    /// Holds `matrix` as `residency` says. Only expansion allocates: `2 * n * k` bytes.
+    #[must_use]
+    pub fn new(matrix: Matrix<'a>, residency: Residency) -> Self {
+        let is_float = ActFormat::for_weights(matrix.ty()) == Some(ActFormat::F32);
+        let held = match residency {
+            Residency::Keep => Held::Kept(matrix),
+            _ if is_float => Held::Kept(matrix),
+            Residency::ExpandNk => Held::Nk { elements: expand_nk(&matrix), tier: None },
+            Residency::Reference => Held::Nk { elements: expand_nk(&matrix), tier: Some(Tier::PORTABLE) },
+            Residency::ExpandKn => Held::Kn(expand_kn(&matrix)),
+        };
+        Self { n: matrix.n(), k: matrix.k(), held }
+    }
+
+    /// Output features.
+    #[must_use]
+    pub const fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Elements of the reduction axis.
+    #[must_use]
+    pub const fn k(&self) -> usize {
+        self.k
+    }
+
+    /// Bytes that this weight owns, beyond the file's own: 0 where it is kept.
+    #[must_use]
+    pub fn expanded_bytes(&self) -> usize {
+        match &self.held {
+            Held::Kept(_) => 0,
+            Held::Nk { elements, .. } | Held::Kn(elements) => size_of_val(&elements[..]),
+        }
+    }
+
+    /// `y[m,n] = x[m,k] · wᵀ` by the kernels of this residency.
+    ///
+    /// # Errors
+    /// As [`Driver::matmul`].
+    pub fn matmul(
+        &self,
+        driver: &Driver<'_>,
+        x: &mut SharedActs<'_>,
+        y: &mut [f32],
+        scratch: &mut Scratch,
+    ) -> Result<(), MatmulError> {
+        match &self.held {
+            Held::Kept(matrix) => {
+                let format =
+                    ActFormat::for_weights(matrix.ty()).ok_or(keepq_dot::ProductError::NoKernel { ty: matrix.ty() })?;
+                driver.matmul(x.rows(format)?, *matrix, y, scratch)
+            }
+            Held::Kn(elements) => {
+                let w = KnMatrix::new(self.n, self.k, elements).expect("expanded to n * k elements");
+                driver.matmul_kn(x.rows(ActFormat::F32)?, w, y, scratch)
+            }
+            Held::Nk { elements, tier } => {
+                let w = Matrix::new(GgmlType::BF16, self.n, self.k, cast_slice(elements));
+                let driver = Driver::new(tier.unwrap_or(driver.tier()), driver.executor());
+                driver.matmul(x.rows(ActFormat::F32)?, w.expect("expanded to n * k elements"), y, scratch)
+            }
+        }
+    }
+}
+
+/// The elements rounded to bf16, in the order of the rows.
+fn expand_nk(matrix: &Matrix<'_>) -> Vec<Bf16> {
+    let mut elements = Vec::with_capacity(matrix.n() * matrix.k());
+    each_row(matrix, |_, row| elements.extend(row.iter().map(|&v| Bf16::from_f32(v))));
+    elements
+}
+
+/// The elements rounded to bf16, transposed.
+fn expand_kn(matrix: &Matrix<'_>) -> Vec<Bf16> {
+    let n = matrix.n();
+    let mut elements = vec![Bf16::default(); n * matrix.k()];
+    each_row(matrix, |i, row| {
+        for (column, &v) in elements.chunks_exact_mut(n).zip(row) {
+            column[i] = Bf16::from_f32(v);
+        }
+    });
+    elements
+}
+
+fn each_row(matrix: &Matrix<'_>, mut take: impl FnMut(usize, &[f32])) {
+    let mut row = vec![0.0; matrix.k()];
+    for i in 0..matrix.n() {
+        matrix.decode_row(i, &mut row).expect("a row of the matrix, a buffer of its length");
+        take(i, &row);
+    }
+}
