@@ -101,11 +101,11 @@ fn rotate([a, b]: [f32; 2], cos: f32, sin: f32) -> [f32; 2] {
 /// (cos, sin) of `position * base^(-2 i / dimensions) / factors[i]` for each pair `i`, rounded once from f64.
 ///
 /// `factors` (GGUF: `rope_freqs.weight`) is empty, or one number a pair. Fills `out`, one entry a pair.
-pub fn rope_angles(position: usize, base: f32, dimensions: usize, factors: &[f32], out: &mut [(f32, f32)]) {
+pub fn rope_angles(position: f32, base: f32, dimensions: usize, factors: &[f32], out: &mut [(f32, f32)]) {
     for (i, out) in out.iter_mut().enumerate() {
         let exponent = -2.0 * i as f64 / dimensions as f64;
         let factor = factors.get(i).copied().unwrap_or(1.0);
-        let angle = position as f64 * libm::pow(f64::from(base), exponent) / f64::from(factor);
+        let angle = f64::from(position) * libm::pow(f64::from(base), exponent) / f64::from(factor);
         *out = (libm::cos(angle) as f32, libm::sin(angle) as f32);
     }
 }

@@ -1,0 +1,242 @@
+//! [`Session`]: one forward pass after another over a growing context.
+
+use keepq_act::ActBuf;
+use keepq_dot::rows::{self, HeadCache};
+use keepq_gemm::{Driver, Scratch};
+
+use crate::cache::Cache;
+use crate::model::Layer;
+use crate::{Model, SessionError};
+
+/// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
+const BATCH: usize = 512;
+
+/// Which logits a pass computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logits {
+    /// Those after the last token: what generation needs. The head is read once, for one token.
+    Last,
+    /// Those after each token.
+    All,
+}
+
+/// A context of tokens with their keys and values.
+#[derive(Debug)]
+pub struct Session<'m, 'a> {
+    model: &'m Model<'a>,
+    driver: Driver<'m>,
+    cache: Cache,
+    buffers: Buffers,
+}
+
+/// What a pass works in; grows to the largest batch and stays.
+#[derive(Debug, Default)]
+struct Buffers {
+    /// The residual stream.
+    stream: Vec<f32>,
+    /// What a norm makes of it.
+    normed: Vec<f32>,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+    attended: Vec<f32>,
+    gate: Vec<f32>,
+    up: Vec<f32>,
+    /// What a layer adds to the residual stream.
+    delta: Vec<f32>,
+    logits: Vec<f32>,
+    /// (cos, sin) of each pair, a row a token.
+    angles: Vec<(f32, f32)>,
+    acts: ActBuf,
+    scratch: Scratch,
+}
+
+impl<'m, 'a> Session<'m, 'a> {
+    /// An empty context with room for `capacity` tokens.
+    #[must_use]
+    pub fn new(model: &'m Model<'a>, driver: Driver<'m>, capacity: usize) -> Self {
+        Self { model, driver, cache: Cache::new(model.config(), capacity), buffers: Buffers::default() }
+    }
+
+    /// Tokens in the context.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        self.cache.positions()
+    }
+
+    /// Bytes of keys and values.
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        self.cache.bytes()
+    }
+
+    /// Adds `tokens` to the context. Returns the logits asked for: a row of the vocabulary's length each.
+    ///
+    /// The bits of the logits do not depend on how a context is cut into calls.
+    ///
+    /// # Errors
+    /// [`SessionError`]; the context is as it was before then.
+    pub fn feed(&mut self, tokens: &[u32], wanted: Logits) -> Result<&[f32], SessionError> {
+        let vocabulary = self.model.vocabulary();
+        let (before, capacity) = (self.positions(), self.cache.capacity());
+        if tokens.is_empty() {
+            return Err(SessionError::NoTokens);
+        }
+        if let Some(&id) = tokens.iter().find(|&&id| id as usize >= vocabulary) {
+            return Err(SessionError::NoSuchToken { id, vocabulary });
+        }
+        let needed = before.saturating_add(tokens.len());
+        if needed > capacity {
+            return Err(SessionError::ContextFull { capacity, needed });
+        }
+
+        self.buffers.logits.clear();
+        let executor = self.driver.executor();
+        let mut result = Ok(());
+        executor.enter(&mut || {
+            let last = tokens.len().div_ceil(BATCH) - 1;
+            result = tokens.chunks(BATCH).enumerate().try_for_each(|(i, batch)| {
+                self.layers(batch)?;
+                match wanted {
+                    Logits::All => self.head(0..batch.len()),
+                    Logits::Last if i == last => self.head(batch.len() - 1..batch.len()),
+                    Logits::Last => Ok(()),
+                }
+            });
+        });
+        if let Err(error) = result {
+            self.cache.truncate(before, self.model.config().kv_width());
+            return Err(error);
+        }
+        Ok(&self.buffers.logits)
+    }
+
+    /// Takes a batch of tokens through all layers.
+    fn layers(&mut self, tokens: &[u32]) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let (m, past) = (tokens.len(), self.positions());
+        self.buffers.fit(self.model, m);
+
+        let pairs = config.rope_dimensions / 2;
+        for (t, angles) in self.buffers.angles.chunks_exact_mut(pairs).enumerate() {
+            let (base, factors) = (config.rope_base, &self.model.rope_factors);
+            rows::rope_angles((past + t) as f32 / config.rope_scale, base, config.rope_dimensions, factors, angles);
+        }
+        for (&id, row) in tokens.iter().zip(self.buffers.stream.chunks_exact_mut(config.embedding)) {
+            self.model.embedding.decode_row(id as usize, row).expect("ids and widths were checked");
+        }
+        for (i, layer) in self.model.layers.iter().enumerate() {
+            self.attention(i, layer, m)?;
+            self.feed_forward(layer, m)?;
+        }
+        self.cache.truncate(past + m, config.kv_width());
+        Ok(())
+    }
+
+    /// `stream += output(attention(q, k, v))`, with q, k and v of the normed stream.
+    fn attention(&mut self, i: usize, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let (driver, past) = (self.driver, self.positions());
+        let buffers = &mut self.buffers;
+        norm_rows(&buffers.stream, &layer.attention_norm, config.norm_epsilon, &mut buffers.normed);
+
+        // The three read the same activations: they are quantized once.
+        let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
+        layer.q.matmul(&driver, &mut x, &mut buffers.q, &mut buffers.scratch)?;
+        layer.k.matmul(&driver, &mut x, &mut buffers.k, &mut buffers.scratch)?;
+        layer.v.matmul(&driver, &mut x, &mut buffers.v, &mut buffers.scratch)?;
+
+        let pairs = config.rope_dimensions / 2;
+        for (width, heads) in [(config.q_width(), &mut buffers.q), (config.kv_width(), &mut buffers.k)] {
+            for (token, angles) in heads.chunks_exact_mut(width).zip(buffers.angles.chunks_exact(pairs)) {
+                token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, config.rope_pairs));
+            }
+        }
+        self.cache.extend(i, &buffers.k, &buffers.v);
+
+        let cache = self.cache.layer(i);
+        let scale = 1.0 / (config.head as f32).sqrt();
+        let queries_per_kv = config.heads / config.kv_heads;
+        let (q, positions) = (&buffers.q, past + m);
+        driver.for_each_row(&mut buffers.attended, config.head, positions, &mut buffers.scratch, |row, out, scores| {
+            let (token, head) = (row / config.heads, row % config.heads);
+            let cache = HeadCache {
+                keys: &cache.keys,
+                values: &cache.values,
+                stride: config.kv_width(),
+                offset: head / queries_per_kv * config.head,
+            };
+            let q = &q[row * config.head..][..config.head];
+            driver.tier().attention(q, cache, scale, &mut scores[..past + token + 1], out);
+        });
+
+        let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
+        layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
+        rows::add(&mut buffers.stream, &buffers.delta);
+        Ok(())
+    }
+
+    /// `stream += down(silu(gate) * up)`, with gate and up of the normed stream.
+    fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let driver = self.driver;
+        let buffers = &mut self.buffers;
+        norm_rows(&buffers.stream, &layer.feed_forward_norm, config.norm_epsilon, &mut buffers.normed);
+
+        let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
+        layer.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
+        layer.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+
+        let (up, width) = (&buffers.up, config.feed_forward);
+        driver.for_each_row(&mut buffers.gate, width, 0, &mut buffers.scratch, |row, gate, _| {
+            driver.tier().silu_mul(gate, &up[row * width..][..width]);
+        });
+
+        let mut x = buffers.acts.share(m, layer.down.k(), &buffers.gate);
+        layer.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
+        rows::add(&mut buffers.stream, &buffers.delta);
+        Ok(())
+    }
+
+    /// Appends the logits after some tokens of the batch.
+    fn head(&mut self, tokens: std::ops::Range<usize>) -> Result<(), SessionError> {
+        let (model, config) = (self.model, self.model.config());
+        let buffers = &mut self.buffers;
+        let elements = tokens.start * config.embedding..tokens.end * config.embedding;
+        let normed = &mut buffers.normed[..elements.len()];
+        norm_rows(&buffers.stream[elements], &model.output_norm, config.norm_epsilon, normed);
+
+        let first = buffers.logits.len();
+        buffers.logits.resize(first + tokens.len() * model.vocabulary(), 0.0);
+        let mut x = buffers.acts.share(tokens.len(), config.embedding, normed);
+        model.head.matmul(&self.driver, &mut x, &mut buffers.logits[first..], &mut buffers.scratch)?;
+        Ok(())
+    }
+}
+
+impl Buffers {
+    /// Sizes every buffer for a batch of `m` tokens.
+    fn fit(&mut self, model: &Model<'_>, m: usize) {
+        let config = model.config();
+        for (buffer, width) in [
+            (&mut self.stream, config.embedding),
+            (&mut self.normed, config.embedding),
+            (&mut self.delta, config.embedding),
+            (&mut self.q, config.q_width()),
+            (&mut self.k, config.kv_width()),
+            (&mut self.v, config.kv_width()),
+            (&mut self.attended, config.q_width()),
+            (&mut self.gate, config.feed_forward),
+            (&mut self.up, config.feed_forward),
+        ] {
+            buffer.resize(m * width, 0.0);
+        }
+        self.angles.resize(m * config.rope_dimensions / 2, (0.0, 0.0));
+    }
+}
+
+fn norm_rows(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
+    for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
+        rows::rms_norm(x, weight, epsilon, out);
+    }
+}

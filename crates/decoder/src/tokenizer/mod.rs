@@ -1,0 +1,247 @@
+//! Text to token ids and back, with the vocabulary that a GGUF file carries; ids equal llama.cpp's.
+//!
+//! ```text
+//! text -> special tokens taken out -> words -> pieces of words -> ids
+//!         special                     pre_tokenizer   bpe
+//! ```
+//!
+//! The strings of the vocabulary stay where the file has them: a [`Tokenizer`] is two lists of borrowed texts and a
+//! hash table of numbers over each, so that opening a large vocabulary costs no more than reading it once.
+//!
+//! `tokenizer.ggml.model` = `gpt2` is implemented; other values are an error that names them.
+
+mod bpe;
+mod byte_alphabet;
+mod decode_stream;
+mod end_of_generation;
+mod error;
+mod pre_tokenizer;
+mod special;
+mod token_table;
+mod vocabulary;
+
+use keepq_gguf::Gguf;
+
+pub use decode_stream::DecodeStream;
+pub use error::TokenizerError;
+pub use vocabulary::{TokenType, Vocabulary};
+
+use bpe::Bpe;
+use error::shown;
+use pre_tokenizer::PreTokenizerRules;
+use special::{Fragment, SpecialTokens};
+use token_table::TokenTable;
+use vocabulary::keys;
+
+/// What to do where a text spells out a control token such as `<|im_end|>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// It is that token: for prompts that a chat template has written.
+    Parse,
+    /// It is text like any other: for what a user has typed. Tokens that the file marks as user-defined are
+    /// still found; they are text.
+    Plain,
+}
+
+/// Encodes text as ids, and decodes ids.
+///
+/// ```
+/// use keepq_decoder::tokenizer::{Special, Tokenizer, Vocabulary};
+///
+/// let tokenizer = Tokenizer::new(Vocabulary {
+///     model: "gpt2",
+///     pre: Some("gpt-2"),
+///     tokens: vec!["l", "o", "w", "e", "r", "Ġ", "lo", "er", "Ġlo"],
+///     merges: vec!["l o", "e r", "Ġ lo"],
+///     ..Vocabulary::default()
+/// })?;
+///
+/// let ids = tokenizer.encode("low lower", Special::Parse);
+/// assert_eq!(ids, [6, 2, 8, 2, 7]); // lo w Ġlo w er
+/// assert_eq!(tokenizer.decode(&ids)?, "low lower");
+/// # Ok::<(), keepq_decoder::tokenizer::TokenizerError>(())
+/// ```
+#[derive(Debug)]
+pub struct Tokenizer<'a> {
+    tokens: TokenTable<'a>,
+    special: SpecialTokens,
+    model: Model<'a>,
+    bos: Option<u32>,
+    eos: Option<u32>,
+    /// BOS, if every text begins with it.
+    before: Option<u32>,
+    /// EOS, if every text ends in it.
+    after: Option<u32>,
+    /// Sorted.
+    end_of_generation: Vec<u32>,
+}
+
+/// The algorithm that `tokenizer.ggml.model` names.
+#[derive(Debug)]
+enum Model<'a> {
+    /// `gpt2`.
+    Bpe(Bpe<'a>),
+}
+
+impl<'a> Tokenizer<'a> {
+    /// Makes the tokenizer of a file.
+    ///
+    /// # Errors
+    /// As [`Vocabulary::from_gguf`] and [`Tokenizer::new`].
+    pub fn from_gguf(gguf: &Gguf<'a>) -> Result<Self, TokenizerError> {
+        Self::new(Vocabulary::from_gguf(gguf)?)
+    }
+
+    /// Makes a tokenizer of its parts.
+    ///
+    /// # Errors
+    /// [`TokenizerError`], which names the key: a model or pre-tokenizer that is not supported; no tokens, or no
+    /// merges; fewer types than tokens; two tokens of the same text; an id outside of the vocabulary; BOS or EOS to
+    /// be added to every text, and no id for it.
+    pub fn new(mut vocabulary: Vocabulary<'a>) -> Result<Self, TokenizerError> {
+        if vocabulary.model != "gpt2" {
+            return Err(TokenizerError::UnsupportedModel { found: shown(vocabulary.model) });
+        }
+        let rules = PreTokenizerRules::named(vocabulary.pre.ok_or(TokenizerError::Missing { key: keys::PRE })?)?;
+        if vocabulary.merges.is_empty() {
+            return Err(TokenizerError::Missing { key: keys::MERGES });
+        }
+        let mut tokens = TokenTable::new(&mut vocabulary)?;
+        if let Some(&(key, id)) = vocabulary.special_ids.iter().find(|(_, id)| tokens.get(*id).is_none()) {
+            return Err(TokenizerError::SpecialIdOutOfRange { key, id, tokens: tokens.len() });
+        }
+        let end_of_generation = end_of_generation::find(&vocabulary, &mut tokens);
+
+        let added = |add: bool, key| match vocabulary.special_id(key) {
+            None if add => Err(TokenizerError::Missing { key }),
+            id => Ok(id.filter(|_| add)),
+        };
+        Ok(Self {
+            special: SpecialTokens::new(&tokens),
+            bos: vocabulary.special_id(keys::BOS),
+            eos: vocabulary.special_id(keys::EOS),
+            before: added(vocabulary.add_bos.unwrap_or(rules.adds_bos), keys::BOS)?,
+            after: added(vocabulary.add_eos.unwrap_or(false), keys::EOS)?,
+            model: Model::Bpe(Bpe::new(rules, vocabulary.merges)),
+            tokens,
+            end_of_generation,
+        })
+    }
+
+    /// The ids of a whole text, with BOS before it and EOS after it where the file asks for them.
+    ///
+    /// Bytes that the vocabulary has no token for are left out, as llama.cpp leaves them out.
+    #[must_use]
+    pub fn encode(&self, text: &str, special: Special) -> Vec<u32> {
+        let mut ids = Vec::from_iter(self.before);
+        self.encode_into(text, special, &mut ids);
+        ids.extend(self.after);
+        ids
+    }
+
+    /// Appends the ids of a text that continues another: no BOS, no EOS.
+    pub fn encode_into(&self, text: &str, special: Special, ids: &mut Vec<u32>) {
+        for fragment in self.special.split(&self.tokens, text, special) {
+            match (fragment, &self.model) {
+                (Fragment::Token(id), _) => ids.push(id),
+                (Fragment::Text(text), Model::Bpe(bpe)) => bpe.encode(&self.tokens, text, ids),
+            }
+        }
+    }
+
+    /// The text of `ids`, control tokens spelled out; bytes that are no UTF-8 become `U+FFFD`.
+    ///
+    /// # Errors
+    /// [`TokenizerError::IdOutOfRange`].
+    pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
+        let mut bytes = Vec::new();
+        ids.iter().try_for_each(|&id| self.append_bytes(id, &mut bytes))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Decodes ids one by one, as a model generates them.
+    ///
+    /// ```
+    /// use keepq_decoder::tokenizer::{Tokenizer, Vocabulary};
+    ///
+    /// let tokenizer = Tokenizer::new(Vocabulary {
+    ///     model: "gpt2",
+    ///     pre: Some("gpt-2"),
+    ///     tokens: vec!["Ã", "©"], // the two bytes of é
+    ///     merges: vec!["Ã ©"],
+    ///     ..Vocabulary::default()
+    /// })?;
+    ///
+    /// let mut stream = tokenizer.decode_stream();
+    /// assert_eq!(stream.push(0)?, "");
+    /// assert_eq!(stream.push(1)?, "é");
+    /// assert_eq!(stream.finish(), "");
+    /// # Ok::<(), keepq_decoder::tokenizer::TokenizerError>(())
+    /// ```
+    #[must_use]
+    pub fn decode_stream(&self) -> DecodeStream<'_, 'a> {
+        DecodeStream::new(self)
+    }
+
+    /// The bytes that a token stands for, perhaps a part of a character; a control token is spelled out.
+    ///
+    /// # Errors
+    /// [`TokenizerError::IdOutOfRange`].
+    pub fn token_bytes(&self, id: u32) -> Result<Vec<u8>, TokenizerError> {
+        let mut bytes = Vec::new();
+        self.append_bytes(id, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends the bytes that a token stands for.
+    fn append_bytes(&self, id: u32, bytes: &mut Vec<u8>) -> Result<(), TokenizerError> {
+        let Some((text, ty)) = self.tokens.get(id) else {
+            return Err(TokenizerError::IdOutOfRange { id, tokens: self.tokens.len() });
+        };
+        match (ty, &self.model) {
+            (TokenType::Control | TokenType::UserDefined | TokenType::Unknown, _) => {
+                bytes.extend_from_slice(text.as_bytes());
+            }
+            (TokenType::Normal, Model::Bpe(_)) => Bpe::decode(text, bytes),
+            (TokenType::Byte, _) => bytes.extend(hex_byte(text)),
+            (TokenType::Unused | TokenType::Undefined, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Tokens in the vocabulary; every smaller number is an id.
+    #[must_use]
+    pub fn token_count(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The token that begins a text, if the file names one.
+    #[must_use]
+    pub fn bos(&self) -> Option<u32> {
+        self.bos
+    }
+
+    /// The token that ends a text, if the file names one.
+    #[must_use]
+    pub fn eos(&self) -> Option<u32> {
+        self.eos
+    }
+
+    /// Whether a model that generates this token has finished: end of text, of turn, of message, and what llama.cpp
+    /// counts among them by its text.
+    #[must_use]
+    pub fn is_end_of_generation(&self, id: u32) -> bool {
+        self.end_of_generation.binary_search(&id).is_ok()
+    }
+
+    /// Whether a token is a mark of the model rather than text; programs do not show these.
+    #[must_use]
+    pub fn is_control(&self, id: u32) -> bool {
+        matches!(self.tokens.get(id), Some((_, TokenType::Control)))
+    }
+}
+
+/// The byte that `<0x0A>` stands for.
+fn hex_byte(text: &str) -> Option<u8> {
+    u8::from_str_radix(text.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()
+}

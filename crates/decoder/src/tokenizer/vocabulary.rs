@@ -1,0 +1,118 @@
+//! [`Vocabulary`]: the parts of a file's metadata that a tokenizer is made from.
+
+use keepq_gguf::{Gguf, Items};
+
+use super::TokenizerError;
+
+/// The metadata keys.
+pub(super) mod keys {
+    pub(crate) const MODEL: &str = "tokenizer.ggml.model";
+    pub(crate) const PRE: &str = "tokenizer.ggml.pre";
+    pub(crate) const TOKENS: &str = "tokenizer.ggml.tokens";
+    pub(crate) const TOKEN_TYPES: &str = "tokenizer.ggml.token_type";
+    pub(crate) const MERGES: &str = "tokenizer.ggml.merges";
+    pub(crate) const ADD_BOS: &str = "tokenizer.ggml.add_bos_token";
+    pub(crate) const ADD_EOS: &str = "tokenizer.ggml.add_eos_token";
+    pub(crate) const BOS: &str = "tokenizer.ggml.bos_token_id";
+    pub(crate) const EOS: &str = "tokenizer.ggml.eos_token_id";
+    pub(crate) const EOT: &str = "tokenizer.ggml.eot_token_id";
+    pub(crate) const EOM: &str = "tokenizer.ggml.eom_token_id";
+    pub(crate) const FIM_PRE: &str = "tokenizer.ggml.fim_pre_token_id";
+    pub(crate) const FIM_SUF: &str = "tokenizer.ggml.fim_suf_token_id";
+    pub(crate) const FIM_MID: &str = "tokenizer.ggml.fim_mid_token_id";
+    pub(crate) const FIM_PAD: &str = "tokenizer.ggml.fim_pad_token_id";
+    pub(crate) const FIM_REP: &str = "tokenizer.ggml.fim_rep_token_id";
+    pub(crate) const FIM_SEP: &str = "tokenizer.ggml.fim_sep_token_id";
+
+    /// The keys whose value is a token id that the tokenizer looks at.
+    pub(crate) const IDS: [&str; 10] = [BOS, EOS, EOT, EOM, FIM_PRE, FIM_SUF, FIM_MID, FIM_PAD, FIM_REP, FIM_SEP];
+}
+
+/// What a token is, as `tokenizer.ggml.token_type` stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenType {
+    /// A piece of text.
+    Normal,
+    /// Stands for what the vocabulary cannot express.
+    Unknown,
+    /// A mark of the model, such as the end of a turn; not text.
+    Control,
+    /// Text that is taken out before anything else is split.
+    UserDefined,
+    /// Not in use.
+    Unused,
+    /// One byte, written `<0x0A>`.
+    Byte,
+    /// Any other number.
+    Undefined,
+}
+
+impl From<i32> for TokenType {
+    fn from(stored: i32) -> Self {
+        match stored {
+            1 => Self::Normal,
+            2 => Self::Unknown,
+            3 => Self::Control,
+            4 => Self::UserDefined,
+            5 => Self::Unused,
+            6 => Self::Byte,
+            _ => Self::Undefined,
+        }
+    }
+}
+
+/// The metadata of a tokenizer, borrowed: [`Tokenizer::new`](super::Tokenizer::new) checks it.
+#[derive(Clone, Debug, Default)]
+pub struct Vocabulary<'a> {
+    /// `tokenizer.ggml.model`: the algorithm; `gpt2` is byte-level byte-pair encoding.
+    pub model: &'a str,
+    /// `tokenizer.ggml.pre`: how text is split into words.
+    pub pre: Option<&'a str>,
+    /// `tokenizer.ggml.tokens`: each token's text; the index is the id.
+    pub tokens: Vec<&'a str>,
+    /// `tokenizer.ggml.token_type`: one for each token, or none where all are normal.
+    pub token_types: Vec<TokenType>,
+    /// `tokenizer.ggml.merges`: two neighbours, a space between, that become one; best first.
+    pub merges: Vec<&'a str>,
+    /// `tokenizer.ggml.add_bos_token`: whether a text begins with BOS.
+    pub add_bos: Option<bool>,
+    /// `tokenizer.ggml.add_eos_token`: whether a text ends in EOS.
+    pub add_eos: Option<bool>,
+    /// The keys that hold one token's id (`tokenizer.ggml.bos_token_id` and others), each with its value.
+    pub special_ids: Vec<(&'static str, u32)>,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// Reads the metadata of a file.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Metadata`] where `tokenizer.ggml.model` is missing, or a key has another type than the
+    /// tokenizer needs. What else a model needs is for [`Tokenizer::new`](super::Tokenizer::new) to say.
+    pub fn from_gguf(gguf: &Gguf<'a>) -> Result<Self, TokenizerError> {
+        let model = gguf.require(keys::MODEL)?;
+        let tokens: Option<Items<'a, &str>> = gguf.get(keys::TOKENS)?;
+        let token_types: Option<Items<'a, i32>> = gguf.get(keys::TOKEN_TYPES)?;
+        let merges: Option<Items<'a, &str>> = gguf.get(keys::MERGES)?;
+        let mut special_ids = Vec::new();
+        for key in keys::IDS {
+            if let Some(id) = gguf.get(key)? {
+                special_ids.push((key, id));
+            }
+        }
+        Ok(Self {
+            model,
+            pre: gguf.get(keys::PRE)?,
+            tokens: tokens.into_iter().flatten().collect(),
+            token_types: token_types.into_iter().flatten().map(TokenType::from).collect(),
+            merges: merges.into_iter().flatten().collect(),
+            add_bos: gguf.get(keys::ADD_BOS)?,
+            add_eos: gguf.get(keys::ADD_EOS)?,
+            special_ids,
+        })
+    }
+
+    /// The id that a key holds.
+    pub(super) fn special_id(&self, key: &str) -> Option<u32> {
+        self.special_ids.iter().find(|(name, _)| *name == key).map(|(_, id)| *id)
+    }
+}

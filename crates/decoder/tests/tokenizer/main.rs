@@ -1,0 +1,6 @@
+//! The tokenizer against llama.cpp, against itself, and against bad metadata.
+
+mod metadata;
+mod properties;
+mod small;
+mod vectors;

@@ -1,0 +1,88 @@
+//! [`Cursor`]: reads fields one after another and never past the end.
+
+use crate::{ErrorKind, GgufError, Subject};
+
+/// A fault at a byte, before it is known in which key or tensor.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: u64,
+    pub(crate) kind: ErrorKind,
+}
+
+impl Fault {
+    pub(crate) fn of(self, subject: Subject) -> GgufError {
+        GgufError::new(subject, self.at, self.kind)
+    }
+}
+
+/// A position in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn at(&self) -> u64 {
+        self.at as u64
+    }
+
+    /// Bytes not yet read.
+    pub(crate) fn left(&self) -> u64 {
+        (self.bytes.len() - self.at) as u64
+    }
+
+    /// The bytes read since `start`, an earlier position.
+    pub(crate) fn since(&self, start: u64) -> &'a [u8] {
+        usize::try_from(start).ok().and_then(|start| self.bytes.get(start..self.at)).unwrap_or_default()
+    }
+
+    /// The next `len` bytes; a fault, and no step, where there are fewer.
+    pub(crate) fn take(&mut self, what: &'static str, len: u64) -> Result<&'a [u8], Fault> {
+        let taken = usize::try_from(len).ok().and_then(|len| self.bytes[self.at..].get(..len));
+        let Some(taken) = taken else {
+            return Err(Fault { at: self.at(), kind: ErrorKind::PastEnd { what, needed: len, left: self.left() } });
+        };
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Fault> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(what, N as u64)?);
+        Ok(array)
+    }
+
+    pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32, Fault> {
+        Ok(u32::from_le_bytes(self.array(what)?))
+    }
+
+    pub(crate) fn u64(&mut self, what: &'static str) -> Result<u64, Fault> {
+        Ok(u64::from_le_bytes(self.array(what)?))
+    }
+
+    /// A length in 8 bytes, then that many bytes of UTF-8.
+    pub(crate) fn string(&mut self) -> Result<&'a str, Fault> {
+        let len = self.u64("string length")?;
+        let start = self.at();
+        let bytes = self.take("string", len)?;
+        core::str::from_utf8(bytes)
+            .map_err(|error| Fault { at: start + error.valid_up_to() as u64, kind: ErrorKind::NotUtf8 })
+    }
+
+    /// Refuses a count, stored at byte `at`, of things of at least `least` bytes each that the bytes left
+    /// cannot hold.
+    ///
+    /// Nothing is ever reserved by a count; this says early, and clearly, that a count is wrong.
+    pub(crate) fn hold(&self, at: u64, what: &'static str, count: u64, least: u64) -> Result<(), Fault> {
+        if count.checked_mul(least).is_some_and(|bytes| bytes <= self.left()) {
+            return Ok(());
+        }
+        Err(Fault { at, kind: ErrorKind::TooMany { what, count, left: self.left() } })
+    }
+}

@@ -1,0 +1,71 @@
+//! [`Tensors`]: all tensors of a file, found in its data section.
+
+use crate::cursor::Cursor;
+use crate::names::NameIndex;
+use crate::{ErrorKind, GgufError, Subject, Tensor};
+
+/// The tensors in the order of the file, and their order by name.
+#[derive(Debug)]
+pub(crate) struct Tensors<'a> {
+    all: Vec<Tensor<'a>>,
+    by_name: NameIndex,
+}
+
+impl<'a> Tensors<'a> {
+    /// Reads and checks `count` headers, then finds the data in the file: the data section begins at the
+    /// first multiple of the alignment after the headers.
+    pub(crate) fn read(cursor: &mut Cursor<'a>, count: u64, alignment: u32, file: &'a [u8]) -> Result<Self, GgufError> {
+        let mut all = Vec::new(); // grows by what is read, not by the count
+        for number in 0..count {
+            all.push(Tensor::read(cursor, number, alignment)?);
+        }
+        let by_name = NameIndex::new(&all).map_err(|(first, second)| {
+            let (first, second) = (&all[first], &all[second]);
+            let kind = ErrorKind::Duplicate { first: first.header_at() };
+            GgufError::new(Subject::tensor(second.name()), second.header_at(), kind)
+        })?;
+
+        let section = cursor.at().next_multiple_of(alignment.into());
+        for tensor in &mut all {
+            tensor.shift(section);
+        }
+        locate(&mut all, file)?;
+        refuse_overlaps(&all)?;
+        Ok(Self { all, by_name })
+    }
+
+    pub(crate) fn all(&self) -> &[Tensor<'a>] {
+        &self.all
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Tensor<'a>> {
+        self.by_name.find(&self.all, name)
+    }
+}
+
+/// Finds the data of all tensors, and says of a file that is too short how long it must be.
+fn locate<'a>(tensors: &mut [Tensor<'a>], file: &'a [u8]) -> Result<(), GgufError> {
+    let found = file.len() as u64;
+    let needed = tensors.iter().map(Tensor::end).max().unwrap_or_default();
+    for tensor in tensors {
+        if !tensor.locate(file) {
+            let kind = ErrorKind::Truncated { needed, found };
+            return Err(GgufError::new(Subject::tensor(tensor.name()), tensor.offset(), kind));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses tensors that share bytes. Gaps, and any order in the file, are fine.
+fn refuse_overlaps(tensors: &[Tensor<'_>]) -> Result<(), GgufError> {
+    let mut by_offset: Vec<&Tensor<'_>> = tensors.iter().collect();
+    by_offset.sort_unstable_by_key(|tensor| (tensor.offset(), tensor.header_at()));
+    for pair in by_offset.windows(2) {
+        let (earlier, later) = (pair[0], pair[1]);
+        if earlier.end() > later.offset() {
+            let kind = ErrorKind::Overlap { other: earlier.name().into(), end: earlier.end() };
+            return Err(GgufError::new(Subject::tensor(later.name()), later.offset(), kind));
+        }
+    }
+    Ok(())
+}
