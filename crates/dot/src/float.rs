@@ -2,7 +2,7 @@
 
 use keepq_blocks::{Bf16, BlockF32, F16};
 
-use crate::Fused;
+use crate::{LANES, Target};
 
 /// An element of a row of float weights.
 pub trait Element: Copy {
@@ -41,8 +41,9 @@ impl Element for Bf16 {
 /// The dot of one weight row and one token: the definition. The shorter of the two counts.
 #[inline(always)]
 #[must_use]
-pub fn dot_float<F: Fused, E: Element>(row: &[E], x: &[f32]) -> f32 {
-    tile::<F, E, 1, 1>([row], [x])[0][0]
+pub fn dot_float<T: Target, E: Element>(target: T, row: &[E], x: &[f32]) -> f32 {
+    let k = row.len().min(x.len());
+    tile(target, [&row[..k]], [&x[..k]])[0][0]
 }
 
 /// The sum of the eight partial sums, in the one order.
@@ -56,7 +57,14 @@ pub(crate) fn reduce(p: [f32; 8]) -> f32 {
 /// Four rows by two tokens at a time: eight independent chains, as a fused step takes four cycles and two can start
 /// in each.
 #[inline(always)]
-pub(crate) fn product<F: Fused, E: Element>(elements: &[E], n: usize, k: usize, x: &[f32], acc: &mut [f32]) {
+pub(crate) fn product<T: Target, E: Element>(
+    target: T,
+    elements: &[E],
+    n: usize,
+    k: usize,
+    x: &[f32],
+    acc: &mut [f32],
+) {
     let row = |r: usize| &elements[r * k..(r + 1) * k];
     let token = |t: usize| &x[t * k..(t + 1) * k];
     let m = acc.len() / n;
@@ -68,17 +76,17 @@ pub(crate) fn product<F: Fused, E: Element>(elements: &[E], n: usize, k: usize, 
             if r + 4 <= n {
                 let rows = [row(r), row(r + 1), row(r + 2), row(r + 3)];
                 if pair {
-                    let sums = tile::<F, E, 4, 2>(rows, [token(t), token(t + 1)]);
+                    let sums = tile(target, rows, [token(t), token(t + 1)]);
                     acc[t * n + r..][..4].copy_from_slice(&sums[0]);
                     acc[(t + 1) * n + r..][..4].copy_from_slice(&sums[1]);
                 } else {
-                    acc[t * n + r..][..4].copy_from_slice(&tile::<F, E, 4, 1>(rows, [token(t)])[0]);
+                    acc[t * n + r..][..4].copy_from_slice(&tile(target, rows, [token(t)])[0]);
                 }
                 r += 4;
             } else {
-                acc[t * n + r] = dot_float::<F, E>(row(r), token(t));
+                acc[t * n + r] = dot_float(target, row(r), token(t));
                 if pair {
-                    acc[(t + 1) * n + r] = dot_float::<F, E>(row(r), token(t + 1));
+                    acc[(t + 1) * n + r] = dot_float(target, row(r), token(t + 1));
                 }
                 r += 1;
             }
@@ -87,31 +95,69 @@ pub(crate) fn product<F: Fused, E: Element>(elements: &[E], n: usize, k: usize, 
     }
 }
 
-/// The dots of `R` rows and `T` tokens.
+/// The dots of `R` rows and `M` tokens.
 #[inline(always)]
-fn tile<F: Fused, E: Element, const R: usize, const T: usize>(rows: [&[E]; R], tokens: [&[f32]; T]) -> [[f32; R]; T] {
-    let k = rows[0].len().min(tokens[0].len());
-    let rows = rows.map(|row| &row[..k]);
-    let tokens = tokens.map(|token| &token[..k]);
-    let mut partial = [[[0.0_f32; 8]; R]; T];
-    let whole = k / 8 * 8;
-    for i in (0..whole).step_by(8) {
-        let w: [[f32; 8]; R] = rows.map(|row| core::array::from_fn(|lane| row[i..i + 8][lane].value()));
-        for (token, sums) in tokens.iter().zip(&mut partial) {
-            let x: &[f32] = &token[i..i + 8];
-            for (w, sum) in w.iter().zip(sums) {
-                for lane in 0..8 {
-                    sum[lane] = F::fma(w[lane], x[lane], sum[lane]);
+fn tile<T: Target, E: Element, const R: usize, const M: usize>(
+    target: T,
+    rows: [&[E]; R],
+    tokens: [&[f32]; M],
+) -> [[f32; R]; M] {
+    let (w, w_rest) = split(rows);
+    let (x, x_rest) = split(tokens);
+    let mut sums = [[target.splat(0.0); R]; M];
+    for i in 0..w[0].len() {
+        let mut lanes = [target.splat(0.0); R];
+        for r in 0..R {
+            lanes[r] = target.load(&values(&w[r][i]));
+        }
+        for token in 0..M {
+            let x = target.load(&x[token][i]);
+            for r in 0..R {
+                sums[token][r] = target.fma(lanes[r], x, sums[token][r]);
+            }
+        }
+    }
+    let mut dots = [[0.0; R]; M];
+    for token in 0..M {
+        for r in 0..R {
+            let mut partial = [0.0; LANES];
+            target.store(sums[token][r], &mut partial);
+            // The elements past the last whole eight go to the first lanes.
+            let rest = w_rest[r].len();
+            if rest > 0 {
+                let (mut w, mut x, mut updated) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+                for i in 0..rest {
+                    (w[i], x[i]) = (w_rest[r][i].value(), x_rest[token][i]);
                 }
+                target.store(target.fma(target.load(&w), target.load(&x), sums[token][r]), &mut updated);
+                partial[..rest].copy_from_slice(&updated[..rest]);
             }
+            dots[token][r] = reduce(partial);
         }
     }
-    for i in whole..k {
-        for (token, sums) in tokens.iter().zip(&mut partial) {
-            for (row, sum) in rows.iter().zip(sums) {
-                sum[i % 8] = F::fma(row[i].value(), token[i], sum[i % 8]);
-            }
-        }
+    dots
+}
+
+/// Each of the slices in eights, and the rest of each.
+#[inline(always)]
+fn split<E, const N: usize>(slices: [&[E]; N]) -> ([&[[E; LANES]]; N], [&[E]; N]) {
+    let (mut eights, mut rests) = ([&[][..]; N], [&[][..]; N]);
+    for i in 0..N {
+        (eights[i], rests[i]) = slices[i].as_chunks();
     }
-    partial.map(|sums| sums.map(reduce))
+    let least = eights.iter().map(|eights| eights.len()).min().unwrap_or(0);
+    for eights in &mut eights {
+        *eights = &eights[..least];
+    }
+    (eights, rests)
+}
+
+/// The values of eight elements.
+#[inline(always)]
+fn values<E: Element>(elements: &[E; LANES]) -> [f32; LANES] {
+    let mut values = [0.0; LANES];
+    for lane in 0..LANES {
+        values[lane] = elements[lane].value();
+    }
+    values
 }

@@ -10,7 +10,7 @@
 //! ```
 //! use keepq_act::{ActBuf, ActFormat};
 //! use keepq_blocks::{GgmlType, Matrix, encode_row};
-//! use keepq_dot::{Product, Scratch, SoftFused, strip};
+//! use keepq_dot::{Portable, Product, Scratch, strip};
 //!
 //! let mut bytes = [0; 2 * 34];
 //! encode_row(GgmlType::Q8_0, &[0.5; 64], &mut bytes)?; // w: n = 2, k = 32
@@ -22,17 +22,20 @@
 //! let mut scratch = Scratch::new();
 //! scratch.fit(&product);
 //! let mut y = [0.0; 2];
-//! strip::<SoftFused>(product, &mut y, &mut scratch);
+//! strip(Portable, product, &mut y, &mut scratch);
 //! assert!((y[0] - 32.0).abs() < 0.01 && y[0] == y[1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "lanes of several arrays move together; iterators hide that from the compiler too"
+)]
 
 extern crate alloc;
 
 mod float;
-mod fused;
 pub mod kn;
 mod math;
 mod product;
@@ -42,11 +45,12 @@ mod quantized;
 pub mod rows;
 mod scratch;
 mod strip;
+mod target;
 
 pub use float::dot_float;
-pub use fused::{Fused, SoftFused};
 pub use math::exp;
 pub use product::{Product, ProductError};
 pub use quantized::{Quantized, dot_quantized};
 pub use scratch::Scratch;
 pub use strip::{STRIP_ROWS, strip};
+pub use target::{LANES, Portable, Target};

@@ -5,8 +5,8 @@
 
 use keepq_blocks::F16;
 
-use crate::exp;
 use crate::float::reduce;
+use crate::{Target, exp};
 
 /// `Σ f(i)` over `0..len` in the fixed order.
 #[inline(always)]
@@ -43,11 +43,15 @@ pub fn add(x: &mut [f32], y: &[f32]) {
 }
 
 /// `gate[i] = silu(gate[i]) * up[i]` with `silu(v) = v / (1 + e^-v)`.
-#[inline(always)]
-pub fn silu_mul(gate: &mut [f32], up: &[f32]) {
-    for (gate, up) in gate.iter_mut().zip(up) {
-        *gate = *gate / (1.0 + exp(-*gate)) * up;
-    }
+pub fn silu_mul(target: impl Target, gate: &mut [f32], up: &[f32]) {
+    target.run(
+        #[inline(always)]
+        || {
+            for (gate, up) in gate.iter_mut().zip(up) {
+                *gate = *gate / (1.0 + exp(-*gate)) * up;
+            }
+        },
+    );
 }
 
 /// Softmax in place: `e^(x - max) / Σ`. Of an empty row nothing; of one that is all -∞, NaN.
@@ -117,21 +121,32 @@ pub fn rope_angles(position: f32, base: f32, dimensions: usize, factors: &[f32],
 ///
 /// # Panics
 /// Where the rows of `scores.len()` positions are not all there.
-#[inline(always)]
-pub fn attention(q: &[f32], cache: HeadCache<'_>, scale: f32, scores: &mut [f32], out: &mut [f32]) {
+pub fn attention(
+    target: impl Target,
+    q: &[f32],
+    cache: HeadCache<'_>,
+    scale: f32,
+    scores: &mut [f32],
+    out: &mut [f32],
+) {
     let HeadCache { keys, values, stride, offset } = cache;
-    for (t, score) in scores.iter_mut().enumerate() {
-        let key = &keys[t * stride + offset..][..q.len()];
-        *score = sum(q.len(), |i| q[i] * key[i].to_f32()) * scale;
-    }
-    softmax(scores);
-    out.fill(0.0);
-    for (t, weight) in scores.iter().enumerate() {
-        let value = &values[t * stride + offset..][..q.len()];
-        for (out, value) in out.iter_mut().zip(value) {
-            *out += weight * value.to_f32();
-        }
-    }
+    target.run(
+        #[inline(always)]
+        || {
+            for (t, score) in scores.iter_mut().enumerate() {
+                let key = &keys[t * stride + offset..][..q.len()];
+                *score = sum(q.len(), |i| q[i] * key[i].to_f32()) * scale;
+            }
+            softmax(scores);
+            out.fill(0.0);
+            for (t, weight) in scores.iter().enumerate() {
+                let value = &values[t * stride + offset..][..q.len()];
+                for (out, value) in out.iter_mut().zip(value) {
+                    *out += weight * value.to_f32();
+                }
+            }
+        },
+    );
 }
 
 /// The cached keys and values that one head reads.

@@ -5,21 +5,16 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
+use crate::quantized::{DEPTH, TOKENS, TokenPanel, WeightBlock};
 use crate::strip::{IN_PLACE_TOKENS, STRIP_ROWS};
-
-/// 32 codes as i16: a block, and a cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(crate) struct CodeLine(pub [i16; 32]);
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
 /// [`fit`](Scratch::fit) grows it to what a product needs; once it fits the largest, nothing is allocated any more.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    pub(crate) codes: Vec<CodeLine>,
-    pub(crate) scales: Vec<(f32, f32)>,
-    pub(crate) token: Vec<CodeLine>,
+    pub(crate) weights: Vec<WeightBlock>,
+    pub(crate) tokens: Vec<TokenPanel>,
     floats: Vec<f32>,
 }
 
@@ -30,7 +25,7 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { codes: Vec::new(), scales: Vec::new(), token: Vec::new(), floats: Vec::new() }
+        Self { weights: Vec::new(), tokens: Vec::new(), floats: Vec::new() }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
@@ -41,9 +36,9 @@ impl Scratch {
         }
         match product.x().format() {
             ActFormat::Q8_0 => {
-                grow(&mut self.codes, STRIP_ROWS * k / 32, CodeLine([0; 32]));
-                grow(&mut self.scales, STRIP_ROWS * k / 32, (0.0, 0.0));
-                grow(&mut self.token, k / 32, CodeLine([0; 32]));
+                let depth = DEPTH.min(k / 32);
+                grow(&mut self.weights, depth, WeightBlock::ZERO);
+                grow(&mut self.tokens, TOKENS, TokenPanel::ZERO);
             }
             ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE, 0.0),
         }
@@ -59,10 +54,7 @@ impl Scratch {
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.codes[..])
-            + size_of_val(&self.scales[..])
-            + size_of_val(&self.token[..])
-            + size_of_val(&self.floats[..])
+        size_of_val(&self.weights[..]) + size_of_val(&self.tokens[..]) + size_of_val(&self.floats[..])
     }
 }
 

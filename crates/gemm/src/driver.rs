@@ -91,7 +91,7 @@ impl<'e> Driver<'e> {
         if x.k() != w.k() {
             return Err(ProductError::WrongK { weights: w.k(), activations: x.k() }.into());
         }
-        let tile = TOKENS.min(x.m()) * kn::COLUMNS;
+        let tile = TOKENS.min(x.m()) * (kn::COLUMNS + kn::SCRATCH);
         let shape = Shape { m: x.m(), n: w.n(), k: w.k(), strip: kn::COLUMNS };
         self.columns(shape, y, scratch, tile, None, |mut columns, worker| {
             let (all, m, k) = (columns.columns(), columns.m(), w.k());
@@ -99,8 +99,9 @@ impl<'e> Driver<'e> {
                 let width = kn::COLUMNS.min(all.end - first);
                 for start in (0..m).step_by(TOKENS) {
                     let tokens = TOKENS.min(m - start);
-                    let tile = &mut worker.tile[..tokens * width];
-                    self.tier.kn_strip(&elements[start * k..(start + tokens) * k], w, first, width, tile);
+                    let (tile, partial) = worker.tile.split_at_mut(tokens * width);
+                    let x = &elements[start * k..(start + tokens) * k];
+                    self.tier.kn_strip(x, w, first..first + width, tile, partial);
                     scatter(tile, width, &mut columns, start, first - all.start);
                 }
             }

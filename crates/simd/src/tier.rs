@@ -1,10 +1,11 @@
 //! [`Tier`]: which instruction set's kernels run.
 
 use std::fmt;
+use std::ops::Range;
 
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, HeadCache};
-use keepq_dot::{Product, STRIP_ROWS, Scratch, SoftFused};
+use keepq_dot::{Portable, Product, STRIP_ROWS, Scratch};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -18,6 +19,20 @@ enum Inner {
     Portable,
     #[cfg(target_arch = "x86_64")]
     X86_64V3(X86_64V3),
+}
+
+/// Evaluates `$body` with `$target` bound to the tier's target.
+macro_rules! on_target {
+    ($tier:expr, $target:ident => $body:expr) => {
+        match $tier.0 {
+            Inner::Portable => {
+                let $target = Portable;
+                $body
+            }
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3($target) => $body,
+        }
+    };
 }
 
 /// The environment variable that forces a tier.
@@ -94,23 +109,15 @@ impl Tier {
     /// # Panics
     /// As [`keepq_dot::strip`] does.
     pub fn strip(self, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
-        match self.0 {
-            Inner::Portable => keepq_dot::strip::<SoftFused>(product, y, scratch),
-            #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3(token) => token.strip(product, y, scratch),
-        }
+        on_target!(self, target => keepq_dot::strip(target, product, y, scratch));
     }
 
     /// [`keepq_dot::kn::strip`] on this tier.
     ///
     /// # Panics
     /// As [`keepq_dot::kn::strip`] does.
-    pub fn kn_strip(self, x: &[f32], w: KnMatrix<'_>, first: usize, columns: usize, y: &mut [f32]) {
-        match self.0 {
-            Inner::Portable => kn::strip::<SoftFused>(x, w, first, columns, y),
-            #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3(token) => token.kn_strip(x, w, first, columns, y),
-        }
+    pub fn kn_strip(self, x: &[f32], w: KnMatrix<'_>, columns: Range<usize>, y: &mut [f32], scratch: &mut [f32]) {
+        on_target!(self, target => kn::strip(target, x, w, columns, y, scratch));
     }
 
     /// [`keepq_dot::rows::attention`] on this tier.
@@ -118,20 +125,12 @@ impl Tier {
     /// # Panics
     /// As [`keepq_dot::rows::attention`] does.
     pub fn attention(self, q: &[f32], cache: HeadCache<'_>, scale: f32, scores: &mut [f32], out: &mut [f32]) {
-        match self.0 {
-            Inner::Portable => rows::attention(q, cache, scale, scores, out),
-            #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3(token) => token.attention(q, cache, scale, scores, out),
-        }
+        on_target!(self, target => rows::attention(target, q, cache, scale, scores, out));
     }
 
     /// [`keepq_dot::rows::silu_mul`] on this tier.
     pub fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
-        match self.0 {
-            Inner::Portable => rows::silu_mul(gate, up),
-            #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3(token) => token.silu_mul(gate, up),
-        }
+        on_target!(self, target => rows::silu_mul(target, gate, up));
     }
 }
 

@@ -1,8 +1,8 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use keepq_dot::kn::{self, KnMatrix};
-use keepq_dot::rows::{self, HeadCache};
-use keepq_dot::{Fused, Product, Scratch};
+use core::arch::x86_64::__m256;
+
+use keepq_dot::{LANES, Target};
 
 pulp::simd_type! {
     /// Proof that the machine has AVX2, FMA, F16C and what comes with them.
@@ -24,44 +24,62 @@ pulp::simd_type! {
     }
 }
 
-/// `f32::mul_add` where the compiler has an instruction for it.
-#[derive(Clone, Copy)]
-struct HardwareFused;
+impl Target for X86_64V3 {
+    type F32s = __m256;
 
-impl Fused for HardwareFused {
     #[inline(always)]
-    fn fma(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
+    fn splat(self, x: f32) -> __m256 {
+        self.avx._mm256_set1_ps(x)
+    }
+
+    #[inline(always)]
+    fn load(self, x: &[f32; LANES]) -> __m256 {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m256, to: &mut [f32; LANES]) {
+        *to = pulp::cast(x);
+    }
+
+    #[inline(always)]
+    fn add(self, a: __m256, b: __m256) -> __m256 {
+        self.avx._mm256_add_ps(a, b)
+    }
+
+    #[inline(always)]
+    fn mul(self, a: __m256, b: __m256) -> __m256 {
+        self.avx._mm256_mul_ps(a, b)
+    }
+
+    #[inline(always)]
+    fn fma(self, a: __m256, b: __m256, c: __m256) -> __m256 {
+        self.fma._mm256_fmadd_ps(a, b, c)
+    }
+
+    #[inline(always)]
+    fn exact(self, a: __m256, b: __m256, c: __m256) -> __m256 {
+        self.fma._mm256_fmadd_ps(a, b, c)
+    }
+
+    // Closures that capture at most eight words are passed in registers: a call a strip.
+    #[inline(always)]
+    fn run(self, body: impl FnMut()) {
+        self.vectorize(Body(body));
     }
 }
 
-// `vectorize` passes closures that capture at most eight words in registers, so that it costs a call once a strip.
-impl X86_64V3 {
-    pub(crate) fn strip(self, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
-        self.vectorize(
-            #[inline(always)]
-            || keepq_dot::strip::<HardwareFused>(product, y, scratch),
-        );
-    }
+/// A body to be compiled for the token's features.
+///
+/// `vectorize` takes `FnOnce` closures as well, but the call of one that is `FnMut` goes through a shim that the compiler
+/// makes, does not inline into large bodies, and compiles for the baseline: three times slower, and nothing says so.
+struct Body<F>(F);
 
-    pub(crate) fn kn_strip(self, x: &[f32], w: KnMatrix<'_>, first: usize, columns: usize, y: &mut [f32]) {
-        self.vectorize(
-            #[inline(always)]
-            || kn::strip::<HardwareFused>(x, w, first, columns, y),
-        );
-    }
+impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
+    type Output = ();
 
-    pub(crate) fn attention(self, q: &[f32], cache: HeadCache<'_>, scale: f32, scores: &mut [f32], out: &mut [f32]) {
-        self.vectorize(
-            #[inline(always)]
-            || rows::attention(q, cache, scale, scores, out),
-        );
-    }
-
-    pub(crate) fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
-        self.vectorize(
-            #[inline(always)]
-            || rows::silu_mul(gate, up),
-        );
+    #[inline(always)]
+    fn call(mut self) {
+        (self.0)();
     }
 }

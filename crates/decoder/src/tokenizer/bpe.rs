@@ -38,7 +38,9 @@ impl<'a> Bpe<'a> {
         let mut word = Word::default();
         for piece in self.pre_tokenizer.split(text) {
             word.set(piece);
-            if let (true, Some(id)) = (self.whole_words, tokens.id(&word.text)) {
+            if self.whole_words
+                && let Some(id) = tokens.id(&word.text)
+            {
                 ids.push(id);
             } else {
                 word.merge(&self.merges);

@@ -190,10 +190,9 @@ mod tests {
     use super::*;
 
     /// The published patterns, look-ahead included, one after another.
-    fn split_as_published<'t>(rules: &PreTokenizerRules, text: &'t str) -> Vec<&'t str> {
+    fn split_as_published<'t>(patterns: &[fancy_regex::Regex], text: &'t str) -> Vec<&'t str> {
         let mut pieces = vec![text];
-        for pattern in rules.patterns {
-            let pattern = fancy_regex::Regex::new(&pinned(pattern)).unwrap();
+        for pattern in patterns {
             let split = |piece: &'t str| {
                 let mut done = 0;
                 let mut split = Vec::new();
@@ -221,9 +220,23 @@ mod tests {
         ];
         for rules in &PRE_TOKENIZERS {
             let pre_tokenizer = PreTokenizer::new(rules);
+            let published: Vec<_> =
+                rules.patterns.iter().map(|pattern| fancy_regex::Regex::new(&pinned(pattern)).unwrap()).collect();
             proptest!(|(text in &text)| {
-                prop_assert_eq!(pre_tokenizer.split(&text), split_as_published(rules, &text), "{:?}", rules.names);
+                prop_assert_eq!(pre_tokenizer.split(&text), split_as_published(&published, &text), "{:?}", rules.names);
             });
+        }
+    }
+
+    /// Where a backtracking engine runs out of stack.
+    #[test]
+    fn runs_of_any_length() {
+        let run = " ".repeat(2_000_000);
+        for rules in &PRE_TOKENIZERS {
+            let text = run.clone() + "xy";
+            let pre_tokenizer = PreTokenizer::new(rules);
+            assert!(pre_tokenizer.split(&text) == [&run[1..], " xy"], "{:?}", rules.names);
+            assert!(pre_tokenizer.split(&run) == [run.as_str()], "{:?}", rules.names);
         }
     }
 

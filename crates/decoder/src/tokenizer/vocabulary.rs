@@ -102,9 +102,9 @@ impl<'a> Vocabulary<'a> {
         Ok(Self {
             model,
             pre: gguf.get(keys::PRE)?,
-            tokens: tokens.into_iter().flatten().collect(),
-            token_types: token_types.into_iter().flatten().map(TokenType::from).collect(),
-            merges: merges.into_iter().flatten().collect(),
+            tokens: tokens.map(Iterator::collect).unwrap_or_default(),
+            token_types: token_types.map(|types| types.map(TokenType::from).collect()).unwrap_or_default(),
+            merges: merges.map(Iterator::collect).unwrap_or_default(),
             add_bos: gguf.get(keys::ADD_BOS)?,
             add_eos: gguf.get(keys::ADD_EOS)?,
             special_ids,

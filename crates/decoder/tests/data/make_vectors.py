@@ -15,8 +15,9 @@ import gguf
 
 HERE = pathlib.Path(__file__).parent
 PRE_TOKENIZERS = ["gpt-2", "smollm", "llama-bpe", "qwen2", "default"]
-MODEL_PARAMS_BYTES = 128  # more than the structure has
-VOCAB_ONLY = 72  # offset of its field
+# Of `struct llama_model_params` in release v0.4.0.
+MODEL_PARAMS_BYTES = 128  # more than it has
+VOCAB_ONLY = 72  # offset of this field
 
 # Appended to the cut vocabulary: (text, token type).
 EXTRA_TOKENS = [

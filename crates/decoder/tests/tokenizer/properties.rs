@@ -118,24 +118,13 @@ fn a_stream_survives_a_bad_id_and_ends_a_broken_character() {
 
 /// A word of 100,000 characters: with a merge step that looks at all of the word this takes minutes.
 #[test]
-fn long_words_and_long_runs() {
+fn long_words() {
     let letters: String = (0..100_000_u64).map(|i| char::from(b'a' + (i * i / 7 % 26) as u8)).collect();
-    let texts = [letters, "a".repeat(100_000), "日".repeat(100_000), "9".repeat(100_000), "-".repeat(100_000)];
-    // Runs of white space are where the published patterns look ahead.
-    let runs = [" ", "\n", "\u{3000}"].map(|space| space.repeat(1_000_000) + "x");
-    for pre in PRE_TOKENIZERS {
-        with_tokenizer(pre, |tokenizer| {
-            for text in texts.iter().chain(&runs[..1]) {
-                let mut ids = Vec::new();
-                tokenizer.encode_into(text, Special::Parse, &mut ids);
-                assert!(tokenizer.decode(&ids).unwrap() == *text, "{pre}: {:?}…", &text[..12]);
-            }
-        });
-    }
+    let texts = [letters].into_iter().chain(["a", "日", "9", "-", " "].map(|c| c.repeat(100_000)));
     with_tokenizer("gpt-2", |tokenizer| {
-        for text in &runs {
-            let ids = tokenizer.encode(text, Special::Parse);
-            assert!(tokenizer.decode(&ids).unwrap() == *text);
+        for text in texts {
+            let ids = tokenizer.encode(&text, Special::Parse);
+            assert!(tokenizer.decode(&ids).unwrap() == text, "{:?}…", &text[..9]);
         }
     });
 }

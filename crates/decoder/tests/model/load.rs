@@ -1,0 +1,72 @@
+//! What a file must hold to be a model, and what is said of one that is none.
+
+use keepq_blocks::GgmlType;
+use keepq_decoder::Model;
+use keepq_gemm::Residency;
+use keepq_gguf::Gguf;
+
+use crate::tiny::{EMBEDDING, FEED_FORWARD, Key, Tiny};
+
+fn error_of(tiny: Tiny) -> String {
+    let file = tiny.write();
+    let gguf = Gguf::parse(&file).expect("a file that parses");
+    Model::load(&gguf, Residency::Keep).expect_err("no model").to_string()
+}
+
+#[test]
+fn nothing_is_expanded_unless_asked_for() {
+    let file = Tiny::new().write();
+    let gguf = Gguf::parse(&file).unwrap();
+    let kept = Model::load(&gguf, Residency::Keep).unwrap();
+    assert_eq!((kept.report().expanded, kept.report().expanded_bytes), (0, 0));
+    for residency in [Residency::ExpandKn, Residency::ExpandNk, Residency::Reference] {
+        let report = Model::load(&gguf, residency).unwrap().report();
+        // Five matrices of the first layer, two of the second, and the tied head: those of types with blocks.
+        let elements = 2 * EMBEDDING * EMBEDDING + 2 * 32 * EMBEDDING + 3 * FEED_FORWARD * EMBEDDING + 50 * EMBEDDING;
+        assert_eq!((report.expanded, report.expanded_bytes), (8, 2 * elements));
+        assert!(report.kept_bytes < kept.report().kept_bytes);
+    }
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    let errors = [
+        Tiny::new().without("general.architecture"),
+        Tiny::new().set("general.architecture", Key::String("mamba")),
+        Tiny::new().without("llama.block_count"),
+        Tiny::new().set("llama.block_count", Key::String("two")),
+        Tiny::new().set("llama.block_count", Key::U32(3)),
+        Tiny::new().set("llama.block_count", Key::U32(1)),
+        Tiny::new().set("llama.attention.head_count", Key::U32(0)),
+        Tiny::new().set("llama.attention.head_count", Key::U32(u32::MAX)),
+        Tiny::new().set("llama.attention.head_count_kv", Key::U32(3)),
+        Tiny::new().set("llama.attention.head_count", Key::U32(6)),
+        Tiny::new().set("llama.attention.layer_norm_rms_epsilon", Key::F32(-1.0)),
+        Tiny::new().set("llama.rope.dimension_count", Key::U32(15)),
+        Tiny::new().set("llama.rope.scaling.type", Key::String("yarn")),
+        Tiny::new().set("llama.expert_count", Key::U32(8)),
+        Tiny::new().without("blk.1.attn_k.weight"),
+        Tiny::new().replace("blk.0.ffn_down.weight", GgmlType::Q8_0, EMBEDDING, EMBEDDING),
+        Tiny::new().replace("output_norm.weight", GgmlType::Q8_0, 1, EMBEDDING),
+        Tiny::new().replace("token_embd.weight", GgmlType::F32, 50, 32),
+        with_extra("blk.0.attn_q.bias"),
+        unsupported("blk.0.attn_v.weight"),
+    ]
+    .map(error_of);
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+fn with_extra(name: &str) -> Tiny {
+    let mut tiny = Tiny::new();
+    tiny.add(name, GgmlType::F32, 1, EMBEDDING);
+    tiny
+}
+
+/// A type that every reader can list and this version cannot multiply.
+fn unsupported(name: &str) -> Tiny {
+    let mut tiny = Tiny::new();
+    let tensor = tiny.tensors.iter_mut().find(|tensor| tensor.name == name).unwrap();
+    tensor.ty = GgmlType::I8;
+    tensor.bytes = vec![0; 32 * EMBEDDING];
+    tiny
+}

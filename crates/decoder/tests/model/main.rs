@@ -1,0 +1,5 @@
+//! Loading and running models: a tiny one, written here, whole and damaged.
+
+mod load;
+mod session;
+mod tiny;

@@ -1,0 +1,64 @@
+//! ggml's own thresholds for a type, unwidened, on the data of its own test.
+
+use keepq_act::{ActBuf, ActFormat};
+use keepq_blocks::{GgmlType, Matrix, encode_row};
+use keepq_dot::{Portable, Product, Scratch, strip};
+use keepq_goldens::naive::TYPES;
+
+/// Elements of a row in ggml's `test-quantize-fns`.
+const K: usize = 32 * 128;
+
+const TOTAL_ERROR: f64 = 0.002;
+const REFERENCE_ERROR: f64 = 0.0001;
+const DOT_ERROR: f64 = 0.02;
+
+fn data(offset: f64) -> Vec<f32> {
+    (0..K).map(|i| (0.1 + 2.0 * (i as f64 + offset).cos()) as f32).collect()
+}
+
+/// As ggml defines it: the root of the sum, not of the mean, over the number of elements.
+fn error(a: &[f32], b: &[f32]) -> f64 {
+    let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
+    a.iter().zip(b).map(square).sum::<f64>().sqrt() / a.len() as f64
+}
+
+fn encoded(ty: GgmlType, x: &[f32]) -> Vec<u8> {
+    let mut bytes = vec![0; ty.row_bytes(x.len()).unwrap()];
+    encode_row(ty, x, &mut bytes).unwrap();
+    bytes
+}
+
+fn decoded(ty: GgmlType, bytes: &[u8]) -> Vec<f32> {
+    let mut x = vec![0.0; K];
+    Matrix::new(ty, 1, K, bytes).unwrap().decode_row(0, &mut x).unwrap();
+    x
+}
+
+#[test]
+fn quantization_errors() {
+    let x = data(0.0);
+    for naive in TYPES {
+        let ours = decoded(naive.ty, &encoded(naive.ty, &x));
+        let total = error(&x, &ours);
+        assert!(total <= TOTAL_ERROR, "{}: {total}", naive.ty);
+        assert!(total > 0.0 || naive.ty == GgmlType::F32, "{}: nothing was quantized", naive.ty);
+        let reference = error(&ours, &naive.decode_row(&naive.encode_row(&x)));
+        assert!(reference <= REFERENCE_ERROR, "{}: {reference}", naive.ty);
+    }
+}
+
+#[test]
+fn dot_errors() {
+    let (w, x) = (data(0.0), data(1.0));
+    let exact: f64 = w.iter().zip(&x).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
+    for ty in TYPES.iter().map(|naive| naive.ty) {
+        let bytes = encoded(ty, &w);
+        let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), [f32::NAN]);
+        let x = buffer.quantize(ActFormat::for_weights(ty).unwrap(), 1, K, &x).unwrap();
+        let product = Product::new(x, Matrix::new(ty, 1, K, &bytes).unwrap()).unwrap();
+        scratch.fit(&product);
+        strip(Portable, product, &mut y, &mut scratch);
+        let error = (f64::from(y[0]) - exact).abs() / K as f64;
+        assert!(error <= DOT_ERROR, "{ty}: {error}");
+    }
+}

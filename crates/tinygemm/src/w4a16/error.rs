@@ -1,0 +1,78 @@
+//! [`PackedError`].
+
+use core::fmt;
+
+/// Why codes were not packed, or bytes are no packed codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PackedError {
+    /// `n` is no multiple of 16.
+    RaggedRows {
+        /// Rows.
+        n: usize,
+    },
+    /// `k` is odd.
+    OddK {
+        /// Codes of a row.
+        k: usize,
+    },
+    /// `n * k` codes cannot be counted.
+    TooLarge {
+        /// Rows.
+        n: usize,
+        /// Codes of a row.
+        k: usize,
+    },
+    /// The packed bytes, given or to be written, are not `n * k / 2`.
+    PackedLength {
+        /// Rows.
+        n: usize,
+        /// Codes of a row.
+        k: usize,
+        /// Bytes that they take.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The unpacked codes, given or to be written, are not `n * k`.
+    CodesLength {
+        /// Rows.
+        n: usize,
+        /// Codes of a row.
+        k: usize,
+        /// Codes there are.
+        expected: usize,
+        /// Codes given.
+        found: usize,
+    },
+    /// A code has more than 4 bits.
+    CodeOutOfRange {
+        /// Its row, of `n`.
+        row: usize,
+        /// Its column, of `k`.
+        column: usize,
+        /// The code.
+        code: u8,
+    },
+}
+
+impl fmt::Display for PackedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RaggedRows { n } => write!(f, "int4pack: {n} rows are no multiple of 16"),
+            Self::OddK { k } => write!(f, "int4pack: rows of {k} codes: k must be even"),
+            Self::TooLarge { n, k } => write!(f, "int4pack: {n} rows of {k} codes cannot be addressed"),
+            Self::PackedLength { n, k, expected, found } => {
+                write!(f, "int4pack: {n} rows of {k} codes take {expected} packed bytes, found {found}")
+            }
+            Self::CodesLength { n, k, expected, found } => {
+                write!(f, "int4pack: {n} rows of {k} codes are {expected} codes, found {found}")
+            }
+            Self::CodeOutOfRange { row, column, code } => {
+                write!(f, "int4pack: row {row}, column {column}: code {code} is above 15")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PackedError {}
