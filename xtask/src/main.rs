@@ -1,17 +1,23 @@
 //! Developer commands of keepq: `cargo xtask help` lists them.
 #![deny(unsafe_code)]
 
+mod cache;
+mod columns;
 mod commands;
+mod files;
 #[expect(unsafe_code, reason = "shared libraries are driven through their C interfaces")]
 mod foreign;
+mod runtime;
 mod sha256;
+mod synth;
 mod token_oracle;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{excuse, forced_logits};
+use commands::bench::process as bench_arm;
+use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -23,17 +29,47 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure the three arms: time to the first token, time per token, memory
+    Bench(bench::Args),
+    /// One run of one arm of `bench`
+    #[command(hide = true)]
+    BenchArm(bench_arm::Args),
     /// Measure how far two of llama.cpp's own builds are apart on a model file
     Excuse(excuse::Args),
     /// One build's part of `excuse`
     #[command(hide = true)]
     ForcedLogits(forced_logits::Args),
+    /// Continue a prompt
+    Generate(generate::Args),
+    /// Show what a GGUF file holds
+    Inspect(inspect::Args),
+    /// Fetch a published model file into the cache
+    Model(model::Args),
+    /// Compare every golden with what every tier computes
+    Parity(parity::Args),
+    /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
+    Tokens(tokens::Args),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            eprintln!("{}", first_paragraph(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
+    };
+    let result = match cli.command {
+        Command::Bench(args) => bench::run(&args),
+        Command::BenchArm(args) => bench_arm::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
+        Command::Generate(args) => generate::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Model(args) => model::run(&args),
+        Command::Parity(args) => parity::run(&args),
+        Command::Tokens(args) => tokens::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -42,4 +78,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What clap says is wrong, on one line, without the usage and hints that follow it.
+fn first_paragraph(message: &str) -> String {
+    message.lines().map(str::trim).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

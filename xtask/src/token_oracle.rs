@@ -1,16 +1,16 @@
 //! Token oracles: what llama.cpp made of a model and some prompts, `goldens/tokens/*.json`.
 //!
 //! A file belongs to one model file. For each prompt it holds the ids of the prompt, the ids that
-//! greedy decoding appends to them, and the highest logits of every step; beside them the *excuse
-//! threshold*: twice the largest logit difference between two of llama.cpp's own builds. Another
-//! decoder's first choice must be the stored one wherever the stored lead is above the threshold.
+//! greedy decoding appends to them, and the highest logits of every step; beside them, how far two of
+//! llama.cpp's own builds are apart on these ids. Another decoder's first choice must be the stored one
+//! wherever the stored lead is above that.
 
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Logits are stored with four decimals: a lead of two of them is off by this much at most.
@@ -40,8 +40,11 @@ pub(crate) struct TwoBuilds {
     pub(crate) variants: [String; 2],
     /// The largest absolute difference of a logit, over all ids and positions of all prompts.
     pub(crate) max_logit_difference: f32,
-    /// Twice that: a smaller lead excuses another choice.
+    /// Twice that: what a lead can change by at most, if it changes where the logits change most.
     pub(crate) excuse_threshold: f32,
+    /// The largest change of the lead of a stored first choice over the second: what a lead did change by. It is several
+    /// times smaller, and it is what decides: a smaller lead excuses another choice in the token proof.
+    pub(crate) max_lead_difference: f32,
 }
 
 /// One prompt and its greedy continuation.
@@ -67,18 +70,29 @@ impl TokenOracle {
         Self::parse(&text).with_context(|| path.display().to_string())
     }
 
+    /// The folder of the project's own files.
+    pub(crate) fn folder() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("goldens").join("tokens")
+    }
+
     /// Finds the file in `folder` that was made from the model file with this SHA-256.
     pub(crate) fn find(folder: &Path, sha256: &str) -> Result<(PathBuf, Self)> {
+        Self::find_if_known(folder, sha256)?
+            .with_context(|| format!("no file in {} is of a model with SHA-256 {sha256}", folder.display()))
+    }
+
+    /// As [`find`](Self::find), for models that need not be known.
+    pub(crate) fn find_if_known(folder: &Path, sha256: &str) -> Result<Option<(PathBuf, Self)>> {
         for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "json") {
                 let oracle = Self::read(&path)?;
                 if oracle.sha256.as_deref() == Some(sha256) {
-                    return Ok((path, oracle));
+                    return Ok(Some((path, oracle)));
                 }
             }
         }
-        bail!("no file in {} is of a model with SHA-256 {sha256}", folder.display())
+        Ok(None)
     }
 
     /// Parses and checks the text of a file.
@@ -162,7 +176,7 @@ mod tests {
 "model":"small",
 "sha256":null,
 "produced_by":"a program",
-"two_builds":{"variants":["x64","haswell"],"max_logit_difference":0.125,"excuse_threshold":0.25},
+"two_builds":{"variants":["x64","haswell"],"max_logit_difference":0.125,"excuse_threshold":0.25,"max_lead_difference":0.125},
 "prompts":[
 {"prompt":"a b","prompt_ids":[1,2],"greedy_ids":[3,4],"top5":[[[3,2.5],[1,2.25],[2,1.0],[4,0.5],[5,-1.0]],[[4,9.0],[1,8.0],[2,7.0],[3,6.0],[5,5.5]]],"min_margin":0.25}
 ]}

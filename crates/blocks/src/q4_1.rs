@@ -51,15 +51,17 @@ impl BlockQ4_1 {
 
     /// Quantizes 32 finite elements: `d = (max - min) / 15`, codes `(x - min) * (1 / d)` rounded half up.
     ///
-    /// Bytes equal those of ggml's `quantize_row_q4_1_ref`.
+    /// Bytes equal those of ggml's `quantize_row_q4_1_ref`. A block whose range is so small that `1 / d` is not finite,
+    /// or so large that it overflows, gets codes 0 (ggml's result is undefined there).
     #[must_use]
     pub fn encode(x: &[f32; 32]) -> Self {
         // Comparisons, not `f32::min`: of 0.0 and -0.0 the first one met is kept, as in ggml.
         let min = x.iter().fold(f32::MAX, |min, &v| if v < min { v } else { min });
         let max = x.iter().fold(-f32::MAX, |max, &v| if v > max { v } else { max });
         let d = (max - min) / 15.0;
-        let inverse = if d == 0.0 { 0.0 } else { 1.0 / d };
-        // The cast truncates, and sends the NaN of a range too small to invert to 0.
+        let inverse = 1.0 / d;
+        let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+        // The cast truncates, and sends the NaN of a range that overflows to 0.
         let code = |v: f32| (((v - min) * inverse + 0.5) as i8).min(15) as u8;
         let qs = core::array::from_fn(|j| code(x[j]) | code(x[j + 16]) << 4);
         Self { d: F16::from_f32(d), m: F16::from_f32(min), qs }

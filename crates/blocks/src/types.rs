@@ -124,6 +124,8 @@ types! {
     NVFP4 = 40, "NVFP4", 64, 36;
     /// One bit with a scale.
     Q1_0 = 41, "Q1_0", 128, 18;
+    /// Two bits with a scale.
+    Q2_0 = 42, "Q2_0", 64, 18;
 
     @removed
     4, "Q4_2";
@@ -223,7 +225,7 @@ mod tests {
         for id in [4, 5, 31, 32, 33, 36, 37, 38] {
             assert!(matches!(GgmlType::from_id(id), Err(TypeIdError::Removed { .. })), "{id}");
         }
-        for id in [42, 1000, u32::MAX] {
+        for id in [43, 1000, u32::MAX] {
             assert_eq!(GgmlType::from_id(id), Err(TypeIdError::Unknown { id }));
         }
     }

@@ -77,9 +77,7 @@ pub fn strip<T: Target>(
             for start in (0..w.k).step_by(DEPTH) {
                 let depth = DEPTH.min(w.k - start);
                 for (floats, row) in block.iter_mut().zip(w.elements[start * w.n..].chunks_exact(w.n)).take(depth) {
-                    for (float, element) in floats.iter_mut().zip(&row[columns.clone()]) {
-                        *float = element.to_f32();
-                    }
+                    widen(&row[columns.clone()], floats);
                 }
                 for (t, partial) in partial.iter_mut().enumerate() {
                     carry(target, &x[t * w.k + start..][..depth], &block, partial);
@@ -101,7 +99,11 @@ pub fn strip<T: Target>(
 fn carry<T: Target>(target: T, x: &[f32], block: &[[f32; COLUMNS]; DEPTH], partial: &mut [f32; SCRATCH]) {
     for (group, partial) in partial.as_chunks_mut::<64>().0.iter_mut().enumerate() {
         let lanes = partial.as_chunks_mut::<LANES>().0;
-        let column = |row: &[f32; COLUMNS]| target.load(&row.as_chunks::<LANES>().0[group]);
+        let columns = group * LANES..(group + 1) * LANES;
+        let column = |row: &[f32; COLUMNS]| match row[columns.clone()].first_chunk() {
+            Some(eight) => target.load(eight),
+            None => target.splat(0.0),
+        };
         let mut sums = [target.splat(0.0); 8];
         for k in 0..8 {
             sums[k] = target.load(&lanes[k]);
@@ -118,5 +120,14 @@ fn carry<T: Target>(target: T, x: &[f32], block: &[[f32; COLUMNS]; DEPTH], parti
         for k in 0..8 {
             target.store(sums[k], &mut lanes[k]);
         }
+    }
+}
+
+/// Some columns of a row as floats. A full row is a loop of constant length, which compilers unroll and vectorize.
+#[inline(always)]
+fn widen(row: &[Bf16], floats: &mut [f32; COLUMNS]) {
+    match row.first_chunk::<COLUMNS>() {
+        Some(row) => (0..COLUMNS).for_each(|i| floats[i] = row[i].to_f32()),
+        None => row.iter().zip(floats).for_each(|(element, float)| *float = element.to_f32()),
     }
 }

@@ -122,8 +122,12 @@ fn measure(args: &Args, path: &Path, oracle: &TokenOracle, sha256: String) -> Re
     Ok(Report {
         model: oracle.model.clone(),
         sha256,
-        two_builds: TwoBuilds { variants: VARIANTS.map(str::to_owned), max_logit_difference, excuse_threshold },
-        max_lead_difference,
+        two_builds: TwoBuilds {
+            variants: VARIANTS.map(str::to_owned),
+            max_logit_difference,
+            excuse_threshold,
+            max_lead_difference,
+        },
         steps: leads().count(),
         steps_above_threshold: leads().filter(|&lead| lead > excuse_threshold).count(),
         builds,

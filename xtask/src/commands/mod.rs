@@ -1,4 +1,10 @@
 //! The commands, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod excuse;
 pub(crate) mod forced_logits;
+pub(crate) mod generate;
+pub(crate) mod inspect;
+pub(crate) mod model;
+pub(crate) mod parity;
+pub(crate) mod tokens;

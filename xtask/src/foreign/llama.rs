@@ -364,7 +364,7 @@ impl Drop for Context<'_> {
 
 /// Opens a library for the rest of the process: ggml keeps registries, threads and callbacks that
 /// must not lose their code.
-fn open(path: &Path, flags: std::ffi::c_int) -> Result<&'static Library> {
+pub(super) fn open(path: &Path, flags: std::ffi::c_int) -> Result<&'static Library> {
     // SAFETY: the initialisers of llama.cpp's libraries only fill tables of their own.
     let library =
         unsafe { Library::open(Some(path), flags) }.with_context(|| format!("cannot open {}", path.display()))?;

@@ -4,4 +4,5 @@
 //! libraries and opens them. Everything that leaves this module is safe to call, and a library of
 //! another layout than the one written down here is refused before its results are used.
 
+pub(crate) mod ggml;
 pub(crate) mod llama;

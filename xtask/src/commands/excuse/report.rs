@@ -15,8 +15,6 @@ pub(super) struct Report {
     pub(super) sha256: String,
     #[serde(flatten)]
     pub(super) two_builds: TwoBuilds,
-    /// The largest change, between the builds, of the lead of a stored first choice over the second.
-    pub(super) max_lead_difference: f32,
     /// Steps over all prompts.
     pub(super) steps: usize,
     /// Steps whose stored lead is above the threshold: those where another choice is an error.
@@ -125,7 +123,7 @@ impl fmt::Display for Report {
         writeln!(f, "\nlargest logit difference        {max_logit_difference:.6}")?;
         writeln!(f, "excuse threshold                {excuse_threshold:.6}")?;
         writeln!(f, "stored leads above it           {} of {}", self.steps_above_threshold, self.steps)?;
-        writeln!(f, "largest change of a stored lead {:.6}", self.max_lead_difference)
+        writeln!(f, "largest change of a stored lead {:.6}", self.two_builds.max_lead_difference)
     }
 }
 
@@ -196,8 +194,8 @@ mod tests {
                 variants: ["x64", "haswell"].map(str::to_owned),
                 max_logit_difference: 0.25,
                 excuse_threshold: 0.5,
+                max_lead_difference: 0.25,
             },
-            max_lead_difference: 0.25,
             steps: 1,
             steps_above_threshold: usize::from(stored_lead > 0.5),
             builds,

@@ -1,0 +1,138 @@
+//! The hot call allocates nothing on the serial executor, once its scratch has been used.
+#![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's implementation")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::Problem;
+use keepq_act::{ActBuf, ActFormat, ActRows};
+use keepq_blocks::Bf16;
+use keepq_dot::kn::KnMatrix;
+use keepq_gemm::{Driver, Residency, Scratch, Serial, Weight};
+use keepq_simd::Tier;
+
+/// The system's allocator, which counts what each thread asks for.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no counter any more.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to the system's allocator, whose promises are those of the trait. Counting allocates nothing:
+// the counter is a plain number that needs no initialisation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the trait's conditions, which are the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above; `pointer` came from the system.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of this thread in the second call of `call`.
+fn allocations(mut call: impl FnMut()) -> usize {
+    call();
+    let before = COUNT.get();
+    call();
+    COUNT.get() - before
+}
+
+#[test]
+fn allocations_are_counted() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1_u8]))), 1);
+}
+
+#[test]
+fn quantizing_and_multiplying() {
+    for tier in Tier::available() {
+        let driver = Driver::new(tier, &Serial);
+        for m in [0, 1, 2, 3, 300] {
+            for problem in Problem::all(m, 19, 3) {
+                let (mut buffer, mut scratch) = (ActBuf::new(), Scratch::new());
+                let (w, mut y) = (problem.matrix(), vec![0.0; m * 19]);
+                let found = allocations(|| {
+                    driver.matmul(problem.tokens(0, m, &mut buffer), w, &mut y, &mut scratch).unwrap();
+                });
+                assert_eq!(found, 0, "{} {tier} m = {m}", problem.ty);
+            }
+        }
+    }
+}
+
+/// The way of a decoder: one scratch for all, a large product before a small one.
+#[test]
+fn weights_of_every_residency_that_share_activations() {
+    let problems: Vec<Problem> = Problem::all(5, 40, 9).collect();
+    let mut driver_scratch = Scratch::new();
+    for residency in [Residency::Keep, Residency::ExpandNk, Residency::ExpandKn, Residency::Reference] {
+        let weights: Vec<Weight<'_>> = problems.iter().map(|p| Weight::new(p.matrix(), residency)).collect();
+        let (mut buffer, mut y) = (ActBuf::new(), vec![0.0; 5 * 40]);
+        let found = allocations(|| {
+            for (problem, weight) in problems.iter().zip(&weights) {
+                let mut x = buffer.share(5, problem.k, &problem.x);
+                let driver = Driver::new(Tier::best(), &Serial);
+                weight.matmul(&driver, &mut x, &mut y, &mut driver_scratch).unwrap();
+            }
+        });
+        assert_eq!(found, 0, "{residency:?}");
+    }
+}
+
+#[test]
+fn the_other_orientation() {
+    let elements = vec![Bf16::default(); 70 * 33];
+    let (w, x) = (KnMatrix::new(70, 33, &elements).unwrap(), vec![1.0; 300 * 33]);
+    let (mut scratch, mut y) = (Scratch::new(), vec![0.0; 300 * 70]);
+    let driver = Driver::new(Tier::best(), &Serial);
+    let found = allocations(|| {
+        driver.matmul_kn(ActRows::f32(300, 33, &x).unwrap(), w, &mut y, &mut scratch).unwrap();
+    });
+    assert_eq!(found, 0);
+}
+
+#[test]
+fn rows_of_attention() {
+    let (mut scratch, mut out) = (Scratch::new(), vec![0.0; 64]);
+    let driver = Driver::new(Tier::best(), &Serial);
+    let found = allocations(|| {
+        driver.for_each_row(&mut out, 16, 100, &mut scratch, |i, row, memory| {
+            memory.fill(i as f32);
+            row.copy_from_slice(&memory[..16]);
+        });
+    });
+    assert_eq!(found, 0);
+    assert_eq!(out[63], 3.0);
+}
+
+/// `ActFormat::F32` is a view, and quantizing again fits in what is there.
+#[test]
+fn a_buffer_that_has_grown() {
+    let (mut buffer, x) = (ActBuf::new(), vec![1.0; 640]);
+    let found = allocations(|| {
+        for format in [ActFormat::Q8_0, ActFormat::F32] {
+            buffer.quantize(format, 10, 64, &x).unwrap();
+            buffer.quantize(format, 2, 64, &x[..128]).unwrap();
+        }
+    });
+    assert_eq!(found, 0);
+}

@@ -1,0 +1,180 @@
+//! `rows/<operation>/<what>`: the float row operations.
+
+use keepq_blocks::F16;
+use keepq_dot::rows::{self, HeadCache, RopePairs};
+use keepq_simd::Tier;
+
+use crate::case::{Golden, Runner};
+use crate::inputs::{Floats, Random, real_rows, real_tokens};
+use crate::naive::{self, HeadRows, NaiveType, TYPES, f16_bits};
+use crate::{Case, Output};
+
+/// An operation by the project's crates and by the naive implementation.
+struct Row<R, B> {
+    run: R,
+    bless: B,
+}
+
+impl<R, B> Golden for Row<R, B>
+where
+    R: Fn(Tier) -> Vec<f32> + Send + Sync,
+    B: Fn() -> Vec<f32> + Send + Sync,
+{
+    fn run(&self, runner: &Runner) -> Output {
+        Output::of_floats(&(self.run)(runner.tier))
+    }
+
+    fn bless(&self) -> Output {
+        Output::of_floats(&(self.bless)())
+    }
+}
+
+/// Lengths below, at and above the eight partial sums.
+const LENGTHS: [usize; 5] = [1, 7, 8, 31, 576];
+
+pub(super) fn cases() -> Vec<Case> {
+    [exp(), rms_norm(), softmax(), silu_mul(), rope(), attention()].into_iter().flatten().collect()
+}
+
+fn case(
+    operation: &str,
+    what: &str,
+    run: impl Fn(Tier) -> Vec<f32> + Send + Sync + 'static,
+    bless: impl Fn() -> Vec<f32> + Send + Sync + 'static,
+) -> Case {
+    Case::new(format!("rows/{operation}/{what}"), Row { run, bless })
+}
+
+fn exp() -> Vec<Case> {
+    // A prime step over all floats up to 100 in magnitude, and what lies around the ends of the range.
+    let mut x: Vec<f32> = (0..0x42c8_0000).step_by(200_003).map(f32::from_bits).collect();
+    x.extend([87.336_54, 87.336_55, 88.0, 88.722_84, 88.722_85, 89.0, f32::MAX, f32::INFINITY, f32::NAN]);
+    x.extend(x.clone().iter().map(|v| -v));
+    let naive = x.clone();
+    vec![case(
+        "exp",
+        "all-magnitudes",
+        move |_| x.iter().map(|&v| keepq_dot::exp(v)).collect(),
+        move || naive.iter().map(|&v| naive::exp(v)).collect(),
+    )]
+}
+
+fn rms_norm() -> Vec<Case> {
+    let make = |what: &str, x: Vec<f32>, w: Vec<f32>| {
+        let (nx, nw) = (x.clone(), w.clone());
+        let run = move |_| {
+            let mut out = vec![0.0; x.len()];
+            rows::rms_norm(&x, &w, 1.0e-5, &mut out);
+            out
+        };
+        case("rms_norm", what, run, move || naive::rms_norm(&nx, &nw, 1.0e-5))
+    };
+    let mut cases: Vec<Case> = LENGTHS
+        .iter()
+        .map(|&len| make(&format!("{len}"), Floats::Gaussian.row(len, 500), Floats::Asymmetric.row(len, 501)))
+        .collect();
+    let (_, norm) = real_rows(TYPES[0]).expect("the model has F32 rows");
+    let weight = NaiveType::decode_row(TYPES[0], norm[0]);
+    cases.push(make("smollm2", real_tokens().swap_remove(1), weight));
+    cases.push(make("zeros", vec![0.0; 40], vec![1.0; 40]));
+    cases.push(make("huge", Floats::Huge.row(160, 502), vec![1.0; 160]));
+    cases
+}
+
+fn softmax() -> Vec<Case> {
+    let make = |what: &str, x: Vec<f32>| {
+        let naive = x.clone();
+        let run = move |_| {
+            let mut x = x.clone();
+            rows::softmax(&mut x);
+            x
+        };
+        case("softmax", what, run, move || naive::softmax(&naive))
+    };
+    let scaled = |len| Floats::Gaussian.row(len, 510).iter().map(|v| 4.0 * v).collect();
+    let mut cases: Vec<Case> = LENGTHS.iter().map(|&len| make(&format!("{len}"), scaled(len))).collect();
+    let mut masked: Vec<f32> = scaled(31);
+    masked[20..].fill(f32::NEG_INFINITY);
+    cases.push(make("masked", masked));
+    cases.push(make("all-masked", vec![f32::NEG_INFINITY; 9]));
+    cases.push(make("non-finite", Floats::NonFinite.row(64, 511)));
+    cases
+}
+
+fn silu_mul() -> Vec<Case> {
+    let make = |what: &str, gate: Vec<f32>, up: Vec<f32>| {
+        let (naive_gate, naive_up) = (gate.clone(), up.clone());
+        let run = move |tier: Tier| {
+            let mut gate = gate.clone();
+            tier.silu_mul(&mut gate, &up);
+            gate
+        };
+        case("silu_mul", what, run, move || naive::silu_mul(&naive_gate, &naive_up))
+    };
+    vec![
+        make("gaussian", Floats::Gaussian.row(203, 520), Floats::Asymmetric.row(203, 521)),
+        make("huge", Floats::Huge.row(320, 522), Floats::Gaussian.row(320, 523)),
+        make("non-finite", Floats::NonFinite.row(128, 524), Floats::Ones.row(128, 525)),
+    ]
+}
+
+fn rope() -> Vec<Case> {
+    // A head of which some elements stay, as phi's.
+    const HEAD: usize = 72;
+    const DIMS: usize = 64;
+    const BASE: f32 = 100_000.0;
+    let factors: Vec<f32> = (0..DIMS / 2).map(|i| 1.0 + (i * i) as f32 / 32.0).collect();
+    let mut cases = Vec::new();
+    for (pairs, neox, name) in [(RopePairs::Interleaved, false, "interleaved"), (RopePairs::Neox, true, "neox")] {
+        for (factors, with) in [(Vec::new(), ""), (factors.clone(), "-factors")] {
+            let naive_factors = factors.clone();
+            let positions = [0.0, 1.0, 7.0, 2047.0, 131_071.0];
+            let run = move |_| {
+                let rotate = |&position: &f32| {
+                    let mut angles = [(0.0, 0.0); DIMS / 2];
+                    rows::rope_angles(position, BASE, DIMS, &factors, &mut angles);
+                    let mut head = Floats::Gaussian.row(HEAD, 530);
+                    rows::rope(&mut head, &angles, pairs);
+                    head
+                };
+                positions.iter().flat_map(rotate).collect()
+            };
+            let bless = move || {
+                let rotate = |&position: &f32| {
+                    let angles = naive::rope_angles(position, BASE, DIMS, &naive_factors);
+                    naive::rope(&Floats::Gaussian.row(HEAD, 530), &angles, neox)
+                };
+                positions.iter().flat_map(rotate).collect()
+            };
+            cases.push(case("rope", &format!("{name}{with}"), run, bless));
+        }
+    }
+    cases
+}
+
+fn attention() -> Vec<Case> {
+    // Two heads of keys and values a position, of which the second is read.
+    let make = |(positions, head): (usize, usize)| {
+        let (stride, offset) = (2 * head, head);
+        let q = Floats::Gaussian.row(head, 540);
+        let mut random = Random::new(541);
+        let mut cache = || (0..positions * stride).map(|_| f16_bits(random.gaussian())).collect::<Vec<u16>>();
+        let (keys, values) = (cache(), cache());
+        let (nq, nkeys, nvalues) = (q.clone(), keys.clone(), values.clone());
+        let scale = 0.125;
+        let run = move |tier: Tier| {
+            let f16 = |bits: &[u16]| bits.iter().map(|&bits| F16::from_bits(bits)).collect::<Vec<F16>>();
+            let (keys, values) = (f16(&keys), f16(&values));
+            let (mut scores, mut out) = (vec![f32::NAN; positions], vec![f32::NAN; head]);
+            let cache = HeadCache { keys: &keys, values: &values, stride, offset };
+            tier.attention(&q, cache, scale, &mut scores, &mut out);
+            out
+        };
+        let bless = move || {
+            let rows = HeadRows { keys: &nkeys, values: &nvalues, stride, offset };
+            naive::attention(&nq, rows, scale, positions)
+        };
+        case("attention", &format!("{positions}-positions-of-{head}"), run, bless)
+    };
+    [(1, 64), (2, 20), (7, 64), (33, 64), (300, 16)].into_iter().map(make).collect()
+}

@@ -1,0 +1,80 @@
+//! Float row operations.
+
+use super::half::f16_value;
+use super::{exp, float_dot};
+
+/// `Sum8`: eight partial sums, lane = index mod 8, and the reduction by halves.
+fn sum8(len: usize, f: impl Fn(usize) -> f32) -> f32 {
+    let mut p = [0.0; 8];
+    for i in 0..len {
+        p[i % 8] += f(i);
+    }
+    float_dot::reduce(p)
+}
+
+pub(crate) fn rms_norm(x: &[f32], w: &[f32], epsilon: f32) -> Vec<f32> {
+    let mean = sum8(x.len(), |i| x[i] * x[i]) / x.len() as f32;
+    let s = 1.0 / libm::sqrtf(mean + epsilon);
+    (0..x.len()).map(|i| (x[i] * s) * w[i]).collect()
+}
+
+pub(crate) fn softmax(x: &[f32]) -> Vec<f32> {
+    let mut max = f32::NEG_INFINITY;
+    for &v in x {
+        if v > max {
+            max = v;
+        }
+    }
+    let e: Vec<f32> = x.iter().map(|v| exp(v - max)).collect();
+    let inverse = 1.0 / sum8(e.len(), |i| e[i]);
+    e.iter().map(|e| e * inverse).collect()
+}
+
+pub(crate) fn silu_mul(gate: &[f32], up: &[f32]) -> Vec<f32> {
+    gate.iter().zip(up).map(|(g, u)| (g / (1.0 + exp(-g))) * u).collect()
+}
+
+/// Cosine and sine of each pair's angle; no factors means that all are 1.
+pub(crate) fn rope_angles(position: f32, base: f32, dims: usize, factors: &[f32]) -> Vec<(f32, f32)> {
+    let angle = |i: usize| {
+        let power = libm::pow(f64::from(base), -2.0 * i as f64 / dims as f64);
+        let factor = if factors.is_empty() { 1.0 } else { f64::from(factors[i]) };
+        f64::from(position) * power / factor
+    };
+    (0..dims / 2).map(|i| (libm::cos(angle(i)) as f32, libm::sin(angle(i)) as f32)).collect()
+}
+
+/// Rotates the pairs (2i, 2i + 1), or with `neox` (i, i + dims / 2), of the first `dims` elements.
+pub(crate) fn rope(x: &[f32], angles: &[(f32, f32)], neox: bool) -> Vec<f32> {
+    let mut y = x.to_vec();
+    for (i, &(cos, sin)) in angles.iter().enumerate() {
+        let (first, second) = if neox { (i, i + angles.len()) } else { (2 * i, 2 * i + 1) };
+        let (a, b) = (x[first], x[second]);
+        y[first] = a * cos - b * sin;
+        y[second] = a * sin + b * cos;
+    }
+    y
+}
+
+/// Keys and values as binary16 bits, `stride` a position, of which a head's own start at `offset`.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadRows<'a> {
+    pub(crate) keys: &'a [u16],
+    pub(crate) values: &'a [u16],
+    pub(crate) stride: usize,
+    pub(crate) offset: usize,
+}
+
+pub(crate) fn attention(q: &[f32], rows: HeadRows<'_>, scale: f32, positions: usize) -> Vec<f32> {
+    let HeadRows { keys, values, stride, offset } = rows;
+    let at = |t: usize, i: usize| t * stride + offset + i;
+    let score = |t| sum8(q.len(), |i| q[i] * f16_value(keys[at(t, i)])) * scale;
+    let weights = softmax(&(0..positions).map(score).collect::<Vec<_>>());
+    let mut y = vec![0.0; q.len()];
+    for (t, weight) in weights.iter().enumerate() {
+        for (i, y) in y.iter_mut().enumerate() {
+            *y += weight * f16_value(values[at(t, i)]);
+        }
+    }
+    y
+}

@@ -1,0 +1,53 @@
+//! All goldens, on every tier that this machine has: what `cargo xtask parity` does, without its table.
+
+use std::collections::HashSet;
+
+use keepq_goldens::foreign::Foreign;
+use keepq_goldens::{Case, Output, Sums, cases};
+use keepq_simd::Tier;
+
+#[test]
+fn every_case_gives_its_golden_on_every_tier_and_thread_count() {
+    let sums = Sums::stored();
+    let mut failures = Vec::new();
+    for case in cases() {
+        for tier in Tier::available() {
+            for threads in [1, 2, 4] {
+                if sums.get(case.name()) != Some(&case.run(tier, threads).md5()) {
+                    failures.push(format!("{} on {tier}, {threads} threads", case.name()));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn goldens_and_cases_are_one_to_one() {
+    let (sums, cases) = (Sums::stored(), cases());
+    let names: Vec<&str> = cases.iter().map(Case::name).collect();
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "a name is there twice");
+    assert_eq!(sums.names().collect::<Vec<_>>(), names, "`cargo xtask parity --bless` writes them in this order");
+}
+
+#[test]
+fn goldens_are_the_naive_implementations_and_agree_with_ggml() {
+    let (sums, cases) = (Sums::stored(), cases());
+    let blessed: Vec<Output> = cases.iter().map(Case::bless).collect();
+    for (case, output) in cases.iter().zip(&blessed) {
+        assert_eq!(sums.get(case.name()), Some(output.md5().as_str()), "{}", case.name());
+    }
+    let disagreements = Foreign::stored().disagreements(&cases, &blessed);
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
+}
+
+/// An output that is all zeros or NaN would equal many a broken one.
+#[test]
+fn outputs_hold_numbers() {
+    let trivial = ["/zeros", "/m0-", "-k0", "softmax/all-masked", "softmax/non-finite"];
+    for case in cases().iter().filter(|case| !trivial.iter().any(|part| case.name().contains(part))) {
+        let output = case.bless();
+        let mut words = output.bytes().chunks(4);
+        assert!(words.any(|word| word != [0; 4] && word != f32::NAN.to_le_bytes()), "{}", case.name());
+    }
+}

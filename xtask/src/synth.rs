@@ -1,0 +1,213 @@
+//! A small model of this project's own making, so that `bench` and tests need no network.
+//!
+//! It has the llama architecture with grouped-query attention and a tied head. Its matrices have all types of this version
+//! that a file can store, and lengths of `k` that are a multiple of 256 (768, 256) and none (288). The bytes depend on
+//! nothing but this code: the same on every machine.
+//!
+//! What llama.cpp makes of it is stored in `goldens/tokens/keepq-synthetic.json`; a change of the bytes needs a new one.
+//!
+//! The weights are random, with one structure, so that the largest logits are apart as they are in a trained model: the
+//! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
+
+mod random;
+mod vocabulary;
+mod weights;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use keepq_blocks::{GgmlType, encode_row};
+use keepq_gguf::write::Writer;
+
+use crate::files;
+use random::Random;
+use vocabulary::Vocabulary;
+use weights::{Embeddings, Shape};
+
+/// The file's name.
+const FILE: &str = "keepq-synthetic.gguf";
+
+/// The types of the matrices. With five layers, each of a layer's seven matrices has every type once.
+const TYPES: [GgmlType; 5] = [GgmlType::Q4_1, GgmlType::Q8_0, GgmlType::F16, GgmlType::BF16, GgmlType::F32];
+
+/// The type of the embedding, which is the head too.
+const EMBEDDING_TYPE: GgmlType = GgmlType::Q8_0;
+
+const SHAPE: Shape = Shape { layers: 5, embedding: 288, feed_forward: 768, heads: 8, kv_heads: 2, head: 32 };
+
+/// Positions that a context may have.
+const CONTEXT: u32 = 8192;
+
+/// The path of the model in `folder`, where it is written unless it is there.
+pub(crate) fn file_in(folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(FILE);
+    let bytes = bytes()?;
+    if fs::read(&path).ok().as_deref() != Some(&bytes[..]) {
+        files::write(&path, &bytes)?;
+    }
+    Ok(path)
+}
+
+/// The bytes of the file.
+fn bytes() -> Result<Vec<u8>> {
+    let vocabulary = Vocabulary::new();
+    let tensors = tensors(&vocabulary).context("cannot encode the synthetic model")?;
+
+    let mut writer = Writer::new();
+    writer.put("general.architecture", "llama")?;
+    writer.put("general.name", "keepq synthetic")?;
+    writer.put("llama.context_length", CONTEXT)?;
+    for (key, value) in [
+        ("block_count", SHAPE.layers),
+        ("embedding_length", SHAPE.embedding),
+        ("feed_forward_length", SHAPE.feed_forward),
+        ("attention.head_count", SHAPE.heads),
+        ("attention.head_count_kv", SHAPE.kv_heads),
+        ("attention.key_length", SHAPE.head),
+        ("attention.value_length", SHAPE.head),
+        ("rope.dimension_count", SHAPE.head),
+        ("vocab_size", vocabulary.tokens.len()),
+    ] {
+        writer.put(&format!("llama.{key}"), u32::try_from(value)?)?;
+    }
+    writer.put("llama.attention.layer_norm_rms_epsilon", 1e-5_f32)?;
+    writer.put("llama.rope.freq_base", 10_000.0_f32)?;
+    vocabulary.put(&mut writer)?;
+    for tensor in &tensors {
+        writer.tensor(&tensor.name, tensor.ty, &tensor.dims, &tensor.data)?;
+    }
+    let mut bytes = Vec::new();
+    writer.write_to(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A tensor as the file has it.
+struct Tensor {
+    name: String,
+    ty: GgmlType,
+    dims: Vec<u64>,
+    data: Vec<u8>,
+}
+
+impl Tensor {
+    /// `values` are whole rows of `k`.
+    fn new(name: String, ty: GgmlType, dims: Vec<u64>, values: &[f32]) -> Result<Self> {
+        let bytes = ty.row_bytes(values.len()).with_context(|| format!("{name}: no whole rows of {ty}"))?;
+        let mut data = vec![0; bytes];
+        encode_row(ty, values, &mut data)?;
+        Ok(Self { name, ty, dims, data })
+    }
+}
+
+/// All tensors, in the order of the file.
+fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
+    let mut random = Random::seeded(2026);
+    let Shape { layers, embedding, feed_forward, .. } = SHAPE;
+    let (tokens, words) = (vocabulary.tokens.len(), vocabulary.words());
+    let embeddings = Embeddings::new(&mut random, tokens, embedding);
+    let matrix = |name: String, ty, k: usize, values: &[f32]| {
+        Tensor::new(name, ty, vec![k as u64, (values.len() / k) as u64], values)
+    };
+    let vector = |name: String, values: &[f32]| Tensor::new(name, GgmlType::F32, vec![values.len() as u64], values);
+
+    let mut tensors = vec![matrix("token_embd.weight".into(), EMBEDDING_TYPE, embedding, embeddings.values())?];
+    for layer in 0..layers {
+        let name = |part: &str| format!("blk.{layer}.{part}.weight");
+        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &words, layer + 1 == layers);
+        tensors.push(vector(name("attn_norm"), &random.around_one(embedding))?);
+        tensors.push(vector(name("ffn_norm"), &random.around_one(embedding))?);
+        for (place, (part, k, values)) in [
+            ("attn_q", embedding, matrices.q),
+            ("attn_k", embedding, matrices.k),
+            ("attn_v", embedding, matrices.v),
+            ("attn_output", SHAPE.q_width(), matrices.attention_output),
+            ("ffn_gate", embedding, matrices.gate),
+            ("ffn_up", embedding, matrices.up),
+            ("ffn_down", feed_forward, matrices.down),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let ty = TYPES[(layer + place) % TYPES.len()];
+            tensors.push(matrix(name(part), ty, k, &values)?);
+        }
+    }
+    tensors.push(vector("output_norm.weight".into(), &random.around_one(embedding))?);
+    Ok(tensors)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use keepq_decoder::tokenizer::{Special, Tokenizer};
+    use keepq_decoder::{Model, Sampler, Session, Settings, generate};
+    use keepq_gemm::Residency;
+    use keepq_gguf::Gguf;
+    use keepq_simd::Tier;
+
+    use super::*;
+    use crate::sha256;
+    use crate::token_oracle::TokenOracle;
+
+    #[test]
+    fn every_type_and_both_kinds_of_k_are_there() {
+        let bytes = bytes().expect("a model");
+        let gguf = Gguf::parse(&bytes).expect("a GGUF file");
+        let matrices: HashSet<_> = gguf
+            .tensors()
+            .iter()
+            .filter(|tensor| tensor.dims().len() == 2)
+            .map(|tensor| (tensor.ty().expect("a known type"), tensor.dims()[0]))
+            .collect();
+        for ty in TYPES {
+            for k in [288, 768] {
+                assert!(matrices.contains(&(ty, k)), "{ty} with k = {k}");
+            }
+        }
+        assert!(gguf.tensor("output.weight").is_none(), "the head is tied");
+    }
+
+    /// The bytes are the same on every machine, and what is stored of llama.cpp is of these bytes.
+    #[test]
+    fn its_token_oracle_is_of_this_file() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = file_in(dir.path()).expect("a written model");
+        let sha256 = sha256::of_file(&path).expect("a digest");
+        let (_, oracle) = TokenOracle::find(&TokenOracle::folder(), &sha256).expect("an oracle of this file");
+        assert_eq!(oracle.model, "keepq-synthetic");
+    }
+
+    #[test]
+    fn it_is_written_once_and_mended() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let path = file_in(dir.path()).expect("a written model");
+        let whole = fs::read(&path).expect("a file");
+        fs::write(&path, &whole[..1000]).expect("a damaged file");
+        assert_eq!(file_in(dir.path()).expect("the same path"), path);
+        assert_eq!(fs::read(&path).expect("a file"), whole);
+    }
+
+    /// Greedy tokens that are always the same would hide what goes wrong in a context.
+    #[test]
+    fn greedy_tokens_vary_and_depend_on_the_context() {
+        let bytes = bytes().expect("a model");
+        let gguf = Gguf::parse(&bytes).expect("a GGUF file");
+        let tokenizer = Tokenizer::from_gguf(&gguf).expect("a tokenizer");
+        let settings = Settings::new(Tier::best(), 1, Residency::Keep).expect("one thread");
+        let model = Model::load(&gguf, settings.residency()).expect("a model");
+        assert_eq!(tokenizer.token_count(), model.vocabulary());
+
+        let greedy = |prompt: &str| {
+            let prompt = tokenizer.encode(prompt, Special::Parse);
+            let mut session = Session::new(&model, settings.driver(), prompt.len() + 32);
+            generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |_| true).expect("tokens")
+        };
+        let tokens = greedy("The weights stay");
+        let different: HashSet<_> = tokens.iter().collect();
+        assert!(different.len() >= 8, "{tokens:?}");
+        // The last token is the same, so that only attention can tell the two apart.
+        assert_ne!(tokens, greedy("They all stay"));
+    }
+}

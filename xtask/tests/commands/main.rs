@@ -1,0 +1,10 @@
+//! The commands as users run them: what they print, and what they say of bad input.
+
+mod arguments;
+mod bench;
+mod generate;
+mod hostile_files;
+mod inspect;
+mod model;
+mod support;
+mod tokens;
