@@ -153,7 +153,7 @@ fn scratch_that_was_used_before() {
             for problem in &small {
                 let mut y = vec![f32::NAN; 3 * 9];
                 driver.matmul(problem.tokens(0, 3, &mut buffer), problem.matrix(), &mut y, &mut scratch).unwrap();
-                assert_eq!(bits(&y), matmul(&problem, tier, &Serial, 0, 3), "{} after {}", problem.ty, large.ty);
+                assert_eq!(bits(&y), matmul(problem, tier, &Serial, 0, 3), "{} after {}", problem.ty, large.ty);
             }
         }
     }

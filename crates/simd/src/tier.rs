@@ -57,6 +57,12 @@ impl Tier {
         NAMES.iter().rev().find_map(|name| Self::detect(name)).unwrap_or(Self::PORTABLE)
     }
 
+    /// The names of the tiers that this version has and this machine has not: what a test run here cannot show.
+    #[must_use]
+    pub fn missing() -> Vec<&'static str> {
+        NAMES.iter().copied().filter(|name| Self::detect(name).is_none()).collect()
+    }
+
     fn detect(name: &str) -> Option<Self> {
         match name {
             "portable" => Some(Self::PORTABLE),
@@ -185,6 +191,7 @@ mod tests {
         }
         assert_eq!(Tier::available().last(), Some(&Tier::best()));
         assert_eq!(Tier::available()[0], Tier::PORTABLE);
+        assert_eq!(Tier::available().len() + Tier::missing().len(), NAMES.len());
     }
 
     #[test]

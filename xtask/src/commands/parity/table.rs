@@ -86,12 +86,18 @@ impl Table {
         self.progress.finish_and_clear();
         let seconds = self.start.elapsed().as_secs_f64();
         if self.json {
-            let summary = json!({ "cases": cases, "threads": threads, "failures": self.failures, "seconds": seconds });
+            let missing = Tier::missing();
+            let summary = json!({
+                "cases": cases, "threads": threads, "missing_tiers": missing, "failures": self.failures, "seconds": seconds
+            });
             self.print(&summary.to_string())?;
         } else {
             let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
             let (tiers, threads) = (self.tiers.len(), threads.join(", "));
             self.print(&format!("{cases} cases, {tiers} tiers, {threads} threads: {seconds:.1} s"))?;
+            if !Tier::missing().is_empty() {
+                self.print(&format!("not run, since this machine lacks them: {}", Tier::missing().join(", ")))?;
+            }
         }
         ensure!(self.failures == 0, "{} of the results above are not as they should be", self.failures);
         Ok(())
