@@ -14,13 +14,17 @@ use keepq_simd::Tier;
 /// 2 Mi weights: 1.25 MB as Q4_1, which L2 seldom holds.
 const N: usize = 1024;
 const K: usize = 2048;
+/// One type a family of kernels, and the float types.
+const TYPES: [GgmlType; 7] =
+    [GgmlType::Q4_1, GgmlType::Q8_0, GgmlType::Q4_K, GgmlType::Q6_K, GgmlType::F32, GgmlType::F16, GgmlType::BF16];
+
 const TOKENS: [usize; 4] = [1, 8, 32, 128];
 
 /// Float weights on the portable tier have no fused hardware and take seconds: they are run up to so many tokens.
 const PORTABLE_FLOAT_TOKENS: usize = 8;
 
 fn matmul(c: &mut Criterion) {
-    for ty in [GgmlType::Q4_1, GgmlType::Q8_0, GgmlType::F32, GgmlType::F16, GgmlType::BF16] {
+    for ty in TYPES {
         let bytes = weights(ty, N, K);
         let w = Matrix::new(ty, N, K, &bytes).expect("a matrix");
         let format = ActFormat::for_weights(ty).expect("a kernel");

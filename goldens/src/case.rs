@@ -8,10 +8,20 @@ use keepq_simd::Tier;
 use crate::Output;
 use crate::foreign::ForeignInput;
 
-/// A golden: a name, and two ways to compute the same bytes.
+/// A golden: a name, and two ways to come by the same bytes.
 pub struct Case {
     name: String,
     golden: Box<dyn Golden>,
+}
+
+/// Who says what the golden of a case is: never the crates that it tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blessing {
+    /// The naive implementation, whose result this is.
+    Naive(Output),
+    /// ggml, whose answer to [`Case::foreign`] is stored: bytes that a search finds, of which there is no naive
+    /// implementation.
+    Ggml,
 }
 
 /// What a family of cases implements.
@@ -19,8 +29,8 @@ pub(crate) trait Golden: Send + Sync {
     /// By the project's crates.
     fn run(&self, runner: &Runner) -> Output;
 
-    /// By the naive implementation.
-    fn bless(&self) -> Output;
+    /// By the naive implementation, or by ggml.
+    fn bless(&self) -> Blessing;
 
     /// The same question, put to ggml; none where it has no such function, or C does not define its answer.
     fn foreign(&self) -> Option<ForeignInput<'_>> {
@@ -58,9 +68,9 @@ impl Case {
         self.golden.run(&Runner { tier, executor })
     }
 
-    /// The result of the naive implementation, which defines the golden.
+    /// The result of the naive implementation, which defines the golden; or that ggml does.
     #[must_use]
-    pub fn bless(&self) -> Output {
+    pub fn bless(&self) -> Blessing {
         self.golden.bless()
     }
 

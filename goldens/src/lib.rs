@@ -1,9 +1,10 @@
-//! **Invariant: no file is read and no network used to run a case; a golden is blessed by the naive implementation alone.**
+//! **Invariant: no file is read and no network used to run a case; what a golden is, the crates that it tests do not say.**
 //!
 //! Golden cases as data and as code, so that the same parity runs in `cargo xtask parity`, in `cargo test`, and in a
 //! static test binary on an emulated machine. A [`Case`] computes its bytes in two ways: [`Case::run`] by the
 //! project's crates on one tier and so many threads, and [`Case::bless`] by a second, naive implementation
-//! ([`naive`]), written from docs/NUMERICS.md alone. The MD5s in `goldens/MD5SUMS` are the second one's:
+//! ([`naive`]), written from docs/NUMERICS.md alone. The MD5s in `goldens/MD5SUMS` are the second one's; only for the bytes
+//! that the searches of K-quants' encoders find are they ggml's ([`Blessing`]):
 //!
 //! ```
 //! use keepq_simd::Tier;
@@ -27,7 +28,7 @@ mod output;
 mod reference;
 mod sums;
 
-pub use case::Case;
+pub use case::{Blessing, Case};
 pub use cases::{cases, fresh_cases};
 pub use output::Output;
 pub use reference::Reference;

@@ -20,7 +20,7 @@ impl Reference {
     /// Of a row of `ty` and activations as they meet it ([`NaiveType::met`]).
     #[must_use]
     pub fn new(ty: &NaiveType, row: &[u8], met: &[f32]) -> Self {
-        let parts = row.chunks(ty.bytes).flat_map(ty.parts);
+        let parts = row.chunks(ty.bytes).flat_map(ty.dots().parts);
         let mut sums = Self::default();
         for ((w, parts), &x) in ty.decode_row(row).into_iter().zip(parts).zip(met) {
             let (w, x) = (f64::from(w), f64::from(x));

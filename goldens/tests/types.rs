@@ -2,7 +2,7 @@
 
 use keepq_blocks::{GgmlType, TypeIdError};
 use keepq_goldens::foreign::{Foreign, TypeRow, gguf_types};
-use keepq_goldens::naive::TYPES;
+use keepq_goldens::naive::{DECODED_TYPES, TYPES};
 
 fn ours(ty: GgmlType) -> (u32, String, usize, usize) {
     (ty.id(), ty.name().to_ascii_lowercase(), ty.block_len(), ty.block_bytes())
@@ -40,7 +40,7 @@ fn the_python_table_differs_in_what_is_known_to_differ() {
 
 #[test]
 fn the_naive_implementation_has_the_same_geometry() {
-    for naive in TYPES {
+    for naive in TYPES.iter().chain(DECODED_TYPES) {
         assert_eq!((naive.elements, naive.bytes), (naive.ty.block_len(), naive.ty.block_bytes()), "{}", naive.ty);
     }
 }

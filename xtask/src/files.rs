@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use tempfile::NamedTempFile;
 
+use crate::interrupt::RemovedOnInterrupt;
+
 /// A file that is being written beside the one it will replace; dropped before [`finish`](Self::finish) it is gone.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     file: NamedTempFile,
     path: PathBuf,
+    interrupt: RemovedOnInterrupt,
 }
 
 impl Replacement {
@@ -29,7 +32,8 @@ impl Replacement {
             .permissions(readable)
             .tempfile_in(folder)
             .with_context(|| format!("cannot write in the folder {}", folder.display()))?;
-        Ok(Self { file, path: path.to_owned() })
+        let interrupt = RemovedOnInterrupt::new(file.path());
+        Ok(Self { file, path: path.to_owned(), interrupt })
     }
 
     /// The file so far.
@@ -50,10 +54,11 @@ impl Replacement {
 
     /// Renames the file to its path, in one step, when all of it is on the disk.
     pub(crate) fn finish(self) -> Result<()> {
-        let Self { file, path } = self;
+        let Self { file, path, interrupt } = self;
         let describe = || format!("cannot write {}", path.display());
         file.as_file().sync_all().with_context(describe)?;
         file.persist(&path).map_err(|error| error.error).with_context(describe)?;
+        drop(interrupt);
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ mod commands;
 mod files;
 #[expect(unsafe_code, reason = "shared libraries are driven through their C interfaces")]
 mod foreign;
+mod interrupt;
 mod runtime;
 mod sha256;
 mod synth;

@@ -1,8 +1,8 @@
 //! What a model runs with: the flags that say so, and the line that tells of it.
 
 use anyhow::Result;
-use keepq_decoder::{LoadReport, Settings};
-use keepq_gemm::{Residency, threads_from_env};
+use keepq_decoder::{Expansion, LoadReport, Settings};
+use keepq_gemm::{MOST_THREADS, Reason, Residency, threads_from_env};
 use keepq_simd::Tier;
 
 /// Parses a number of threads.
@@ -13,9 +13,6 @@ pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// More than any machine has; beyond it a slip of the finger would start threads until memory runs out.
-const MOST_THREADS: usize = 1024;
-
 /// What the environment asks for, with the threads of `--threads` if it was given.
 pub(crate) fn settings(threads: Option<usize>) -> Result<Settings> {
     let threads = threads.map_or_else(threads_from_env, Ok)?;
@@ -23,11 +20,11 @@ pub(crate) fn settings(threads: Option<usize>) -> Result<Settings> {
 }
 
 /// One line: which tier of which, how many threads, what became of the weights.
-pub(crate) fn describe(settings: &Settings, report: LoadReport) -> String {
+pub(crate) fn describe(settings: &Settings, report: &LoadReport) -> String {
     let driver = settings.driver();
     let threads = driver.executor().threads();
     let available: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
-    format!(
+    let mut line = format!(
         "tier {} of {}; {threads} thread{}; weights {}: {} in place, {} expanded",
         driver.tier(),
         available.join(", "),
@@ -35,13 +32,18 @@ pub(crate) fn describe(settings: &Settings, report: LoadReport) -> String {
         held(settings.residency()),
         megabytes(report.kept_bytes as u64),
         megabytes(report.expanded_bytes as u64),
-    )
+    );
+    let without_kernel = report.expansions.iter().filter(|expansion| expansion.reason == Reason::NoKernel);
+    for Expansion { tensor, ty, bytes, .. } in without_kernel {
+        line += &format!("\n{tensor}: {ty} has no kernel, expanded to {}", megabytes(*bytes as u64));
+    }
+    line
 }
 
 /// How weights are held, in words.
 fn held(residency: Residency) -> &'static str {
     match residency {
-        Residency::Keep => "kept as stored",
+        Residency::Keep | Residency::Strict => "kept as stored",
         Residency::ExpandNk => "expanded to bf16 [n,k]",
         Residency::ExpandKn => "expanded to bf16 [k,n]",
         Residency::Reference => "expanded to bf16 [n,k] for the portable reference",
@@ -68,8 +70,8 @@ mod tests {
     #[test]
     fn the_line_names_tier_threads_and_weights() {
         let settings = Settings::new(Tier::best(), 2, Residency::Reference).expect("two threads");
-        let report = LoadReport { kept_bytes: 1_500_000, expanded_bytes: 2_000_000, expanded: 3 };
-        let line = describe(&settings, report);
+        let report = LoadReport { kept_bytes: 1_500_000, expanded_bytes: 2_000_000, expansions: Vec::new() };
+        let line = describe(&settings, &report);
         assert!(line.starts_with("tier portable of portable"), "{line}");
         let end =
             "; 2 threads; weights expanded to bf16 [n,k] for the portable reference: 1.5 MB in place, 2.0 MB expanded";

@@ -201,7 +201,7 @@ mod tests {
 
         let greedy = |prompt: &str| {
             let prompt = tokenizer.encode(prompt, Special::Parse);
-            let mut session = Session::new(&model, settings.driver(), prompt.len() + 32);
+            let mut session = Session::new(&model, settings.driver(), prompt.len() + 32).expect("a small context");
             generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |_| true).expect("tokens")
         };
         let tokens = greedy("The weights stay");

@@ -5,23 +5,54 @@ use alloc::vec::Vec;
 use keepq_blocks::{BlockQ8_0, BlockQ8_1, F16};
 
 use crate::rows::check_length;
-use crate::{ActError, ActFormat, ActRows, Q8_0Rows, quantize_block};
+use crate::{ActError, ActFormat, ActRows, Q8Rows, quantize_block, quantize_super_block};
 
 /// Owned, reusable memory for the activations of one `x[m,k]`.
 ///
 /// It grows to the largest `m * k` it has seen and never shrinks: after that, quantizing allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ActBuf {
+    q8_0: Q8Buf,
+    q8_k: Q8Buf,
+}
+
+/// The memory of one format.
+#[derive(Clone, Debug, Default)]
+struct Q8Buf {
     codes: Vec<[i8; 32]>,
     scales: Vec<f32>,
-    sums: Vec<i32>,
+    sums: Vec<[i16; 2]>,
+}
+
+impl Q8Buf {
+    const fn new() -> Self {
+        Self { codes: Vec::new(), scales: Vec::new(), sums: Vec::new() }
+    }
+
+    fn fill<const LEN: usize>(&mut self, blocks: impl Iterator<Item = (f32, [i8; LEN])>) {
+        self.codes.clear();
+        self.scales.clear();
+        self.sums.clear();
+        for (scale, codes) in blocks {
+            let (groups, _) = codes.as_chunks::<32>();
+            self.scales.push(scale);
+            self.codes.extend_from_slice(groups);
+            // At most 16 * 127 in magnitude.
+            let sum = |codes: &[i8]| codes.iter().map(|&q| i16::from(q)).sum();
+            self.sums.extend(groups.iter().map(|group| [sum(&group[..16]), sum(&group[16..])]));
+        }
+    }
+
+    fn rows(&self) -> Q8Rows<'_> {
+        Q8Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums }
+    }
 }
 
 impl ActBuf {
     /// An empty buffer.
     #[must_use]
     pub const fn new() -> Self {
-        Self { codes: Vec::new(), scales: Vec::new(), sums: Vec::new() }
+        Self { q8_0: Q8Buf::new(), q8_k: Q8Buf::new() }
     }
 
     /// Quantizes `x`, `m` rows of `k` elements. With [`ActFormat::F32`] the result is a view of `x` itself.
@@ -35,23 +66,22 @@ impl ActBuf {
         k: usize,
         x: &'a [f32],
     ) -> Result<ActRows<'a>, ActError> {
-        match format {
-            ActFormat::F32 => ActRows::f32(m, k, x),
-            ActFormat::Q8_0 => {
-                if !k.is_multiple_of(32) {
-                    return Err(ActError::RaggedRow { format, k });
-                }
-                check_length(m, k, x.len())?;
-                self.fill(x.as_chunks::<32>().0.iter().map(quantize_block));
-                Ok(self.view(m, k))
-            }
+        if !k.is_multiple_of(format.block_len()) {
+            return Err(ActError::RaggedRow { format, k });
         }
+        check_length(m, k, x.len())?;
+        match format {
+            ActFormat::F32 => return ActRows::f32(m, k, x),
+            ActFormat::Q8_0 => self.q8_0.fill(x.as_chunks().0.iter().map(quantize_block)),
+            ActFormat::Q8_K => self.q8_k.fill(x.as_chunks().0.iter().map(quantize_super_block)),
+        }
+        Ok(self.view(format, m, k))
     }
 
     /// Lends the buffer to several matrices that read the same `x`, whatever formats their types want: each format is
     /// quantized when it is first asked for, and once.
     pub fn share<'a>(&'a mut self, m: usize, k: usize, x: &'a [f32]) -> SharedActs<'a> {
-        SharedActs { buf: self, m, k, x, has_q8_0: false }
+        SharedActs { buf: self, m, k, x, quantized: [None; 2] }
     }
 
     /// Takes activations in ggml's Q8_0 form: `m * k / 32` blocks. The sums are computed here.
@@ -84,23 +114,16 @@ impl ActBuf {
         if let Some(block) = blocks.clone().position(|(_, codes)| codes.contains(&i8::MIN)) {
             return Err(ActError::CodeOutOfRange { block });
         }
-        self.fill(blocks.map(|(d, codes)| (d.to_f32(), codes)));
-        Ok(self.view(m, k))
+        self.q8_0.fill(blocks.map(|(d, codes)| (d.to_f32(), codes)));
+        Ok(self.view(ActFormat::Q8_0, m, k))
     }
 
-    fn fill(&mut self, blocks: impl Iterator<Item = (f32, [i8; 32])>) {
-        self.codes.clear();
-        self.scales.clear();
-        self.sums.clear();
-        for (scale, codes) in blocks {
-            self.codes.push(codes);
-            self.scales.push(scale);
-            self.sums.push(codes.iter().map(|&q| i32::from(q)).sum());
+    /// What was quantized last in a format that is quantized.
+    fn view(&self, format: ActFormat, m: usize, k: usize) -> ActRows<'_> {
+        match format {
+            ActFormat::Q8_K => ActRows::q8_k(m, k, self.q8_k.rows()),
+            _ => ActRows::q8_0(m, k, self.q8_0.rows()),
         }
-    }
-
-    fn view(&self, m: usize, k: usize) -> ActRows<'_> {
-        ActRows::q8_0(m, k, Q8_0Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums })
     }
 }
 
@@ -111,7 +134,8 @@ pub struct SharedActs<'a> {
     m: usize,
     k: usize,
     x: &'a [f32],
-    has_q8_0: bool,
+    /// The formats that the buffer holds `x` in.
+    quantized: [Option<ActFormat>; 2],
 }
 
 impl SharedActs<'_> {
@@ -126,14 +150,16 @@ impl SharedActs<'_> {
     /// # Errors
     /// As [`ActBuf::quantize`].
     pub fn rows(&mut self, format: ActFormat) -> Result<ActRows<'_>, ActError> {
-        match format {
-            ActFormat::Q8_0 if self.has_q8_0 => Ok(self.buf.view(self.m, self.k)),
-            _ => {
-                let rows = self.buf.quantize(format, self.m, self.k, self.x)?;
-                self.has_q8_0 |= format == ActFormat::Q8_0;
-                Ok(rows)
+        if !self.quantized.contains(&Some(format)) {
+            let rows = self.buf.quantize(format, self.m, self.k, self.x)?;
+            match format {
+                // Floats are not copied to the buffer, but viewed where they are.
+                ActFormat::F32 => return ActRows::f32(self.m, self.k, self.x),
+                ActFormat::Q8_0 => self.quantized[0] = Some(rows.format()),
+                ActFormat::Q8_K => self.quantized[1] = Some(rows.format()),
             }
         }
+        Ok(self.buf.view(format, self.m, self.k))
     }
 }
 
@@ -142,9 +168,9 @@ mod tests {
     use super::*;
     use crate::Acts;
 
-    fn blocks(rows: ActRows<'_>) -> Q8_0Rows<'_> {
+    fn blocks(rows: ActRows<'_>) -> Q8Rows<'_> {
         match rows.typed() {
-            Acts::Q8_0(rows) => rows,
+            Acts::Q8_0(rows) | Acts::Q8_K(rows) => rows,
             Acts::F32(_) => panic!("quantized rows expected"),
         }
     }
@@ -174,12 +200,27 @@ mod tests {
         let (all, last) = (blocks(rows), blocks(rows.tokens(2..3)));
         assert_eq!(last.codes, &all.codes[4..]);
         for (codes, sum) in all.codes.iter().zip(all.sums) {
-            assert_eq!(codes.iter().map(|&q| i32::from(q)).sum::<i32>(), *sum);
+            let sums = [&codes[..16], &codes[16..]].map(|half| half.iter().map(|&q| i16::from(q)).sum::<i16>());
+            assert_eq!(sums, *sum);
         }
 
         let mut alone = ActBuf::new();
         let alone = blocks(alone.quantize(ActFormat::Q8_0, 1, 64, &x[128..]).unwrap());
         assert_eq!((alone.codes, alone.scales, alone.sums), (last.codes, last.scales, last.sums));
+    }
+
+    #[test]
+    fn super_blocks_are_eight_groups_with_one_scale() {
+        let x: Vec<f32> = (0..1024).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
+        let mut buffer = ActBuf::new();
+        let mut shared = buffer.share(2, 512, &x);
+        assert_eq!(blocks(shared.rows(ActFormat::Q8_0).unwrap()).scales.len(), 32);
+        let rows = shared.rows(ActFormat::Q8_K).unwrap();
+        let (all, last) = (blocks(rows), blocks(rows.tokens(1..2)));
+        assert_eq!((all.codes.len(), all.scales.len(), all.sums.len()), (32, 4, 32));
+        assert_eq!((last.codes, last.scales, last.sums), (&all.codes[16..], &all.scales[2..], &all.sums[16..]));
+        let ragged = ActError::RaggedRow { format: ActFormat::Q8_K, k: 128 };
+        assert_eq!(buffer.quantize(ActFormat::Q8_K, 8, 128, &x).unwrap_err(), ragged);
     }
 
     #[test]
@@ -220,8 +261,8 @@ mod tests {
     fn a_buffer_that_has_grown_allocates_no_more() {
         let mut buffer = ActBuf::new();
         buffer.quantize(ActFormat::Q8_0, 4, 64, &[1.0; 256]).unwrap();
-        let capacity = buffer.codes.capacity();
+        let capacity = buffer.q8_0.codes.capacity();
         buffer.quantize(ActFormat::Q8_0, 2, 64, &[1.0; 128]).unwrap();
-        assert_eq!(buffer.codes.capacity(), capacity);
+        assert_eq!(buffer.q8_0.codes.capacity(), capacity);
     }
 }

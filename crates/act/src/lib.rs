@@ -21,9 +21,11 @@ extern crate alloc;
 mod buf;
 mod error;
 mod q8_0;
+mod q8_k;
 mod rows;
 
 pub use buf::{ActBuf, SharedActs};
 pub use error::ActError;
-pub use q8_0::{Q8_0Rows, quantize_block, quantize_row_q8_1};
-pub use rows::{ActFormat, ActRows, Acts};
+pub use q8_0::{quantize_block, quantize_row_q8_1};
+pub use q8_k::{quantize_row_q8_k, quantize_super_block};
+pub use rows::{ActFormat, ActRows, Acts, Q8Rows};

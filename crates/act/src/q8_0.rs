@@ -1,36 +1,6 @@
 //! Blocks of 32: Q8_0, which also stands for Q8_1.
 
-use core::ops::Range;
-
 use keepq_blocks::{BlockQ8_0, BlockQ8_1, F16};
-
-/// Blocks of 32 codes with a scale and a sum each, in three parallel slices: `k / 32` blocks a row.
-///
-/// ```text
-/// block b:  x[32 b + j] ≈ scales[b] * codes[b][j],   sums[b] = codes[b][0] + … + codes[b][31]
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[allow(non_camel_case_types, reason = "the field's names")]
-pub struct Q8_0Rows<'a> {
-    /// Codes, -127 to 127.
-    pub codes: &'a [[i8; 32]],
-    /// Scales, after rounding to f16.
-    pub scales: &'a [f32],
-    /// Sums of the codes.
-    pub sums: &'a [i32],
-}
-
-impl<'a> Q8_0Rows<'a> {
-    /// The view of some of the blocks.
-    ///
-    /// # Panics
-    /// Where `range` passes the blocks there are.
-    #[inline(always)]
-    #[must_use]
-    pub fn blocks(&self, range: Range<usize>) -> Self {
-        Self { codes: &self.codes[range.clone()], scales: &self.scales[range.clone()], sums: &self.sums[range] }
-    }
-}
 
 /// Scale (rounded to f16) and codes of 32 elements.
 ///
@@ -63,7 +33,7 @@ pub fn quantize_row_q8_1(x: &[f32], out: &mut [BlockQ8_1]) {
 
 /// Infinities and NaNs have the largest exponent: one integer maximum finds them all.
 #[inline(always)]
-fn all_finite(x: &[f32; 32]) -> bool {
+pub(crate) fn all_finite(x: &[f32]) -> bool {
     let largest = x.iter().fold(0, |max, v| i32::max(max, (v.to_bits() & 0x7fff_ffff) as i32));
     largest < 0x7f80_0000
 }

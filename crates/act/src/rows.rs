@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use keepq_blocks::GgmlType;
 
-use crate::{ActError, Q8_0Rows};
+use crate::ActError;
 
 /// How activations are stored to meet a weight type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub enum ActFormat {
     /// It serves the weights that ggml meets with Q8_0 and those it meets with Q8_1: the codes and the scale
     /// of the two are the same, and the integer sum takes the place of Q8_1's f16 sum.
     Q8_0,
+    /// 256 int8 codes with an f32 scale and the integer sums of 16 codes each, for K-quants.
+    Q8_K,
 }
 
 impl ActFormat {
@@ -26,7 +28,8 @@ impl ActFormat {
     pub const fn for_weights(ty: GgmlType) -> Option<Self> {
         match ty {
             GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => Some(Self::F32),
-            GgmlType::Q8_0 | GgmlType::Q4_1 => Some(Self::Q8_0),
+            GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q5_0 | GgmlType::Q5_1 | GgmlType::Q8_0 => Some(Self::Q8_0),
+            GgmlType::Q2_K | GgmlType::Q3_K | GgmlType::Q4_K | GgmlType::Q5_K | GgmlType::Q6_K => Some(Self::Q8_K),
             _ => None,
         }
     }
@@ -37,6 +40,7 @@ impl ActFormat {
         match self {
             Self::F32 => 1,
             Self::Q8_0 => 32,
+            Self::Q8_K => 256,
         }
     }
 }
@@ -46,6 +50,7 @@ impl fmt::Display for ActFormat {
         f.pad(match self {
             Self::F32 => "F32",
             Self::Q8_0 => "Q8_0",
+            Self::Q8_K => "Q8_K",
         })
     }
 }
@@ -57,7 +62,41 @@ pub enum Acts<'a> {
     /// Plain floats.
     F32(&'a [f32]),
     /// Codes, scales and sums of blocks of 32.
-    Q8_0(Q8_0Rows<'a>),
+    Q8_0(Q8Rows<'a>),
+    /// Codes, scales and sums of blocks of 256.
+    Q8_K(Q8Rows<'a>),
+}
+
+/// Quantized activations in three parallel slices: codes and their sums in groups of 32, scales by block.
+///
+/// ```text
+/// group g:  codes[g][0] … codes[g][31]     sums[g] = [codes[g][0] + … + codes[g][15], codes[g][16] + … + codes[g][31]]
+/// block b:  one group (Q8_0) or eight (Q8_K), x ≈ scales[b] * code
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Q8Rows<'a> {
+    /// Codes, -127 to 127.
+    pub codes: &'a [[i8; 32]],
+    /// Scales: for Q8_0 after rounding to f16.
+    pub scales: &'a [f32],
+    /// Sums of 16 codes each.
+    pub sums: &'a [[i16; 2]],
+}
+
+impl Q8Rows<'_> {
+    /// The view of some of the blocks, of `groups` groups each.
+    ///
+    /// # Panics
+    /// Where `range` passes the blocks there are.
+    #[inline(always)]
+    #[must_use]
+    pub fn blocks(&self, range: Range<usize>, groups: usize) -> Self {
+        Self {
+            codes: &self.codes[range.start * groups..range.end * groups],
+            scales: &self.scales[range.clone()],
+            sums: &self.sums[range.start * groups..range.end * groups],
+        }
+    }
 }
 
 /// Activations `x[m,k]`, ready for kernels: `m` tokens of `k` elements.
@@ -82,8 +121,13 @@ impl<'a> ActRows<'a> {
     }
 
     /// `rows` holds `m * k / 32` blocks: only [`ActBuf`](crate::ActBuf) calls this.
-    pub(crate) fn q8_0(m: usize, k: usize, rows: Q8_0Rows<'a>) -> Self {
+    pub(crate) fn q8_0(m: usize, k: usize, rows: Q8Rows<'a>) -> Self {
         Self { typed: Acts::Q8_0(rows), m, k }
+    }
+
+    /// `rows` holds `m * k / 256` blocks: only [`ActBuf`](crate::ActBuf) calls this.
+    pub(crate) fn q8_k(m: usize, k: usize, rows: Q8Rows<'a>) -> Self {
+        Self { typed: Acts::Q8_K(rows), m, k }
     }
 
     /// How the activations are stored.
@@ -92,6 +136,7 @@ impl<'a> ActRows<'a> {
         match self.typed {
             Acts::F32(_) => ActFormat::F32,
             Acts::Q8_0(_) => ActFormat::Q8_0,
+            Acts::Q8_K(_) => ActFormat::Q8_K,
         }
     }
 
@@ -124,7 +169,8 @@ impl<'a> ActRows<'a> {
         let blocks = |len: usize| range.start * (self.k / len)..range.end * (self.k / len);
         let typed = match self.typed {
             Acts::F32(x) => Acts::F32(&x[blocks(1)]),
-            Acts::Q8_0(rows) => Acts::Q8_0(rows.blocks(blocks(32))),
+            Acts::Q8_0(rows) => Acts::Q8_0(rows.blocks(blocks(32), 1)),
+            Acts::Q8_K(rows) => Acts::Q8_K(rows.blocks(blocks(256), 8)),
         };
         Self { typed, m, k: self.k }
     }

@@ -4,7 +4,10 @@ use core::fmt;
 
 use bytemuck::Pod;
 
-use crate::{Bf16, BlockF32, BlockQ4_1, BlockQ8_0, F16, GgmlType};
+use crate::{
+    Bf16, BlockF32, BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K,
+    BlockQ8_0, F16, GgmlType,
+};
 
 /// Quantizes `x`, any number of whole rows, to `out`.
 ///
@@ -25,8 +28,16 @@ pub fn encode_row(ty: GgmlType, x: &[f32], out: &mut [u8]) -> Result<(), EncodeE
         GgmlType::F32 => encode_blocks(x, out, |&[v]| BlockF32::from_f32(v)),
         GgmlType::F16 => encode_blocks(x, out, |&[v]| F16::from_f32(v)),
         GgmlType::BF16 => encode_blocks(x, out, |&[v]| Bf16::from_f32(v)),
+        GgmlType::Q4_0 => encode_blocks(x, out, BlockQ4_0::encode),
         GgmlType::Q4_1 => encode_blocks(x, out, BlockQ4_1::encode),
+        GgmlType::Q5_0 => encode_blocks(x, out, BlockQ5_0::encode),
+        GgmlType::Q5_1 => encode_blocks(x, out, BlockQ5_1::encode),
         GgmlType::Q8_0 => encode_blocks(x, out, BlockQ8_0::encode),
+        GgmlType::Q2_K => encode_blocks(x, out, BlockQ2_K::encode),
+        GgmlType::Q3_K => encode_blocks(x, out, BlockQ3_K::encode),
+        GgmlType::Q4_K => encode_blocks(x, out, BlockQ4_K::encode),
+        GgmlType::Q5_K => encode_blocks(x, out, BlockQ5_K::encode),
+        GgmlType::Q6_K => encode_blocks(x, out, BlockQ6_K::encode),
         _ => return Err(EncodeError::Unsupported { ty }),
     }
     Ok(())

@@ -3,38 +3,91 @@
 use core::fmt;
 use core::ops::Range;
 
-use bytemuck::Pod;
-
 use crate::block::{Block, decode_blocks};
-use crate::{Bf16, BlockF32, BlockQ4_1, BlockQ8_0, F16, GgmlType};
+use crate::{
+    Bf16, BlockF32, BlockIQ4_NL, BlockIQ4_XS, BlockMXFP4, BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K,
+    BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0, F16, GgmlType,
+};
 
-/// The blocks of a [`Matrix`], typed: row after row, `k / LEN` blocks each.
-#[derive(Clone, Copy, Debug)]
-#[allow(non_camel_case_types, reason = "the field's names")]
-pub enum Rows<'a> {
-    /// IEEE binary32.
-    F32(&'a [BlockF32]),
-    /// IEEE binary16.
-    F16(&'a [F16]),
-    /// bfloat16.
-    BF16(&'a [Bf16]),
-    /// Nibbles with a scale and a minimum.
-    Q4_1(&'a [BlockQ4_1]),
-    /// Signed bytes with a scale.
-    Q8_0(&'a [BlockQ8_0]),
-}
+macro_rules! storage_types {
+    ($($(#[$doc:meta])* $ty:ident($block:ty);)*) => {
+        /// The blocks of a [`Matrix`], typed: row after row, `k / LEN` blocks each.
+        #[derive(Clone, Copy, Debug)]
+        #[allow(non_camel_case_types, reason = "the field's names")]
+        pub enum Rows<'a> {
+            $($(#[$doc])* $ty(&'a [$block]),)*
+        }
 
-/// Evaluates `$body` with `$blocks` bound to the typed slice of `$rows`.
-macro_rules! each_type {
-    ($rows:expr, $blocks:ident => $body:expr) => {
-        match $rows {
-            Rows::F32($blocks) => $body,
-            Rows::F16($blocks) => $body,
-            Rows::BF16($blocks) => $body,
-            Rows::Q4_1($blocks) => $body,
-            Rows::Q8_0($blocks) => $body,
+        impl<'a> Rows<'a> {
+            /// `bytes` as blocks of `ty`; `None` where the type has no decoder.
+            ///
+            /// Blocks have alignment 1: the cast fails for no address. The caller has checked the length.
+            fn new(ty: GgmlType, bytes: &'a [u8]) -> Option<Self> {
+                match ty {
+                    $(GgmlType::$ty => Some(Self::$ty(bytemuck::cast_slice(bytes))),)*
+                    _ => None,
+                }
+            }
+
+            fn ty(&self) -> GgmlType {
+                match self { $(Self::$ty(_) => GgmlType::$ty,)* }
+            }
+
+            fn bytes(&self) -> &'a [u8] {
+                match *self { $(Self::$ty(blocks) => bytemuck::cast_slice(blocks),)* }
+            }
+
+            /// Some of the rows of `k` elements.
+            fn rows(&self, range: Range<usize>, k: usize) -> Self {
+                match *self {
+                    $(Self::$ty(blocks) => {
+                        let row = k / <$block>::LEN;
+                        Self::$ty(&blocks[range.start * row..range.end * row])
+                    })*
+                }
+            }
+
+            /// Writes the elements to `out`, which holds exactly as many.
+            fn decode(&self, out: &mut [f32]) {
+                match self { $(Self::$ty(blocks) => decode_blocks(blocks, out),)* }
+            }
         }
     };
+}
+
+storage_types! {
+    /// IEEE binary32.
+    F32(BlockF32);
+    /// IEEE binary16.
+    F16(F16);
+    /// bfloat16.
+    BF16(Bf16);
+    /// Nibbles with a scale.
+    Q4_0(BlockQ4_0);
+    /// Nibbles with a scale and a minimum.
+    Q4_1(BlockQ4_1);
+    /// Five bits with a scale.
+    Q5_0(BlockQ5_0);
+    /// Five bits with a scale and a minimum.
+    Q5_1(BlockQ5_1);
+    /// Signed bytes with a scale.
+    Q8_0(BlockQ8_0);
+    /// Two bits, sub-blocks of 16 with 4-bit scale and minimum.
+    Q2_K(BlockQ2_K);
+    /// Three bits, sub-blocks of 16 with a 6-bit scale.
+    Q3_K(BlockQ3_K);
+    /// Four bits, sub-blocks of 32 with 6-bit scale and minimum.
+    Q4_K(BlockQ4_K);
+    /// Five bits, sub-blocks of 32 with 6-bit scale and minimum.
+    Q5_K(BlockQ5_K);
+    /// Six bits, sub-blocks of 16 with an 8-bit scale.
+    Q6_K(BlockQ6_K);
+    /// Four bits into a table of 16 values.
+    IQ4_NL(BlockIQ4_NL);
+    /// Four bits into a table of 16 values, sub-blocks of 32 with a 6-bit scale.
+    IQ4_XS(BlockIQ4_XS);
+    /// 4-bit floats (E2M1) with a power of two as scale.
+    MXFP4(BlockMXFP4);
 }
 
 /// Weights `w[n,k]` where they lie: `n` rows of `k` elements, each row whole blocks, rows without padding.
@@ -72,24 +125,14 @@ impl<'a> Matrix<'a> {
         if bytes.len() != expected {
             return Err(MatrixError::WrongLength { ty, n, k, expected, found: bytes.len() });
         }
-        let typed = match ty {
-            GgmlType::F32 => Rows::F32(view(bytes)),
-            GgmlType::F16 => Rows::F16(view(bytes)),
-            GgmlType::BF16 => Rows::BF16(view(bytes)),
-            GgmlType::Q4_1 => Rows::Q4_1(view(bytes)),
-            GgmlType::Q8_0 => Rows::Q8_0(view(bytes)),
-            _ => return Err(MatrixError::Unsupported { ty }),
-        };
+        let typed = Rows::new(ty, bytes).ok_or(MatrixError::Unsupported { ty })?;
         Ok(Self { typed, n, k })
     }
 
     /// The type of the elements.
     #[must_use]
     pub fn ty(&self) -> GgmlType {
-        fn ty<B: Block>(_: &[B]) -> GgmlType {
-            B::TYPE
-        }
-        each_type!(self.typed, blocks => ty(blocks))
+        self.typed.ty()
     }
 
     /// Rows: output features.
@@ -113,7 +156,7 @@ impl<'a> Matrix<'a> {
     /// The bytes viewed.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        each_type!(self.typed, blocks => bytemuck::cast_slice(blocks))
+        self.typed.bytes()
     }
 
     /// The view of some of the rows.
@@ -123,16 +166,7 @@ impl<'a> Matrix<'a> {
     #[must_use]
     pub fn rows(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.n, "rows {range:?} of {}", self.n);
-        let n = range.len();
-        let blocks = |len: usize| range.start * (self.k / len)..range.end * (self.k / len);
-        let typed = match self.typed {
-            Rows::F32(all) => Rows::F32(&all[blocks(1)]),
-            Rows::F16(all) => Rows::F16(&all[blocks(1)]),
-            Rows::BF16(all) => Rows::BF16(&all[blocks(1)]),
-            Rows::Q4_1(all) => Rows::Q4_1(&all[blocks(32)]),
-            Rows::Q8_0(all) => Rows::Q8_0(&all[blocks(32)]),
-        };
-        Self { typed, n, k: self.k }
+        Self { n: range.len(), typed: self.typed.rows(range, self.k), k: self.k }
     }
 
     /// Decodes one row to `out` (`k` elements), as an embedding look-up does, straight from the bytes.
@@ -146,14 +180,9 @@ impl<'a> Matrix<'a> {
         if out.len() != self.k {
             return Err(RowError::WrongLength { expected: self.k, found: out.len() });
         }
-        each_type!(self.rows(row..row + 1).typed, blocks => decode_blocks(blocks, out));
+        self.rows(row..row + 1).typed.decode(out);
         Ok(())
     }
-}
-
-/// Blocks have alignment 1 and the length was checked, so that the cast cannot fail.
-fn view<B: Pod>(bytes: &[u8]) -> &[B] {
-    bytemuck::cast_slice(bytes)
 }
 
 /// Why bytes are no matrix.
@@ -252,7 +281,24 @@ mod tests {
 
     use super::*;
 
-    const SUPPORTED: [GgmlType; 5] = [GgmlType::F32, GgmlType::F16, GgmlType::BF16, GgmlType::Q4_1, GgmlType::Q8_0];
+    const SUPPORTED: [GgmlType; 16] = [
+        GgmlType::F32,
+        GgmlType::F16,
+        GgmlType::BF16,
+        GgmlType::Q4_0,
+        GgmlType::Q4_1,
+        GgmlType::Q5_0,
+        GgmlType::Q5_1,
+        GgmlType::Q8_0,
+        GgmlType::Q2_K,
+        GgmlType::Q3_K,
+        GgmlType::Q4_K,
+        GgmlType::Q5_K,
+        GgmlType::Q6_K,
+        GgmlType::IQ4_NL,
+        GgmlType::IQ4_XS,
+        GgmlType::MXFP4,
+    ];
 
     #[test]
     fn ragged_k_is_refused_for_every_type() {
@@ -278,7 +324,7 @@ mod tests {
     #[test]
     fn rows_are_found_at_any_address() {
         for ty in SUPPORTED {
-            let (n, k) = (3, 64);
+            let (n, k) = (3, 256);
             let row = ty.row_bytes(k).unwrap();
             let bytes: Vec<u8> = (0..=n * row).map(|i| (i % 53) as u8).collect();
             let w = Matrix::new(ty, n, k, &bytes[1..]).unwrap();
@@ -286,7 +332,7 @@ mod tests {
             assert_eq!(w.bytes(), &bytes[1..]);
             assert_eq!(w.rows(1..3).bytes(), &bytes[1 + row..]);
 
-            let (mut whole, mut part) = ([0.0; 64], [0.0; 64]);
+            let (mut whole, mut part) = ([0.0; 256], [0.0; 256]);
             w.decode_row(2, &mut whole).unwrap();
             w.rows(2..3).decode_row(0, &mut part).unwrap();
             assert_eq!(whole.map(f32::to_bits), part.map(f32::to_bits), "{ty}");

@@ -2,7 +2,7 @@
 
 use keepq_blocks::{Matrix, encode_row};
 use keepq_goldens::Output;
-use keepq_goldens::naive::TYPES;
+use keepq_goldens::naive::{DECODED_TYPES, TYPES};
 use proptest::prelude::*;
 
 /// Finite floats of any bits: exponents are uniform, so that most blocks mix magnitudes.
@@ -26,15 +26,17 @@ proptest! {
     ) {
         let x = [mixed, alike].concat();
         for ty in TYPES {
-            let mut bytes = vec![0; 64 / ty.elements * ty.bytes];
+            // Those of K-quants are ggml's own in tests of their own.
+            let Some(want) = ty.encode_row(&x) else { continue };
+            let mut bytes = vec![0; want.len()];
             encode_row(ty.ty, &x, &mut bytes).unwrap();
-            prop_assert_eq!(bytes, ty.encode_row(&x), "{}", ty.ty);
+            prop_assert_eq!(bytes, want, "{}", ty.ty);
         }
     }
 
     #[test]
-    fn any_bytes_are_decoded_as_numerics_says(bytes in prop::collection::vec(any::<u8>(), 2 * 34)) {
-        for ty in TYPES {
+    fn any_bytes_are_decoded_as_numerics_says(bytes in prop::collection::vec(any::<u8>(), 2 * 210)) {
+        for ty in TYPES.iter().chain(DECODED_TYPES) {
             let bytes = &bytes[..bytes.len() / ty.bytes * ty.bytes];
             let k = bytes.len() / ty.bytes * ty.elements;
             let mut row = vec![0.0; k];

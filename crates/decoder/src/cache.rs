@@ -19,11 +19,17 @@ pub(crate) struct LayerCache {
 }
 
 impl Cache {
-    /// Room for `capacity` positions. Memory is reserved, and becomes resident as positions are added.
-    pub(crate) fn new(config: &Config, capacity: usize) -> Self {
-        let elements = || Vec::with_capacity(capacity * config.kv_width());
-        let layers = (0..config.layers).map(|_| LayerCache { keys: elements(), values: elements() }).collect();
-        Self { layers, capacity, positions: 0 }
+    /// Room for `capacity` positions. Memory is reserved, and becomes resident as positions are added; `None` where there
+    /// is not so much.
+    pub(crate) fn new(config: &Config, capacity: usize) -> Option<Self> {
+        let elements = capacity.checked_mul(config.kv_width())?;
+        let reserve = || {
+            let mut rows = Vec::new();
+            rows.try_reserve_exact(elements).ok().map(|()| rows)
+        };
+        let layer = |_| Some(LayerCache { keys: reserve()?, values: reserve()? });
+        let layers = (0..config.layers).map(layer).collect::<Option<_>>()?;
+        Some(Self { layers, capacity, positions: 0 })
     }
 
     pub(crate) fn capacity(&self) -> usize {

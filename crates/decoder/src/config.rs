@@ -55,6 +55,15 @@ impl Config {
             return Err(key_error(&keys.name("expert_count"), "experts", "a model without a mixture of experts"));
         }
 
+        // The key of linear scaling before `rope.scaling`: silently ignored, results would be wrong.
+        if keys.optional::<f32>("rope.scale_linear")?.is_some_and(|scale| scale != 1.0) {
+            return Err(keys.error(
+                "rope.scale_linear",
+                "another number",
+                "1; rope.scaling says how positions are scaled",
+            ));
+        }
+
         let embedding = keys.dimension("embedding_length")?;
         let heads = keys.dimension("attention.head_count")?;
         let kv_heads = keys.dimension_or("attention.head_count_kv", heads)?;

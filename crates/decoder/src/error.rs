@@ -76,6 +76,11 @@ impl From<GgufError> for ModelError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionError {
+    /// Keys and values of so many tokens cannot be reserved.
+    NoMemory {
+        /// Tokens asked for.
+        capacity: usize,
+    },
     /// There is nothing to compute logits from.
     NoTokens,
     /// The vocabulary has no such token.
@@ -101,6 +106,7 @@ pub enum SessionError {
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoMemory { capacity } => write!(f, "there is no memory for a context of {capacity} tokens"),
             Self::NoTokens => write!(f, "no tokens were given"),
             Self::NoSuchToken { id, vocabulary } => write!(f, "token {id} is not among the vocabulary's {vocabulary}"),
             Self::ContextFull { capacity, needed } => {

@@ -18,7 +18,7 @@
 //! let settings = Settings::from_env()?;
 //! let model = Model::load(&gguf, settings.residency())?;
 //!
-//! let mut session = Session::new(&model, settings.driver(), 512);
+//! let mut session = Session::new(&model, settings.driver(), 512)?;
 //! let prompt = tokenizer.encode("The capital of France is", Special::Parse);
 //! let ids = generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |id| !tokenizer.is_end_of_generation(id))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +38,7 @@ pub mod tokenizer;
 pub use config::Config;
 pub use error::{ModelError, SessionError};
 pub use generate::generate;
-pub use model::{LoadReport, Model};
+pub use model::{Expansion, LoadReport, Model};
 pub use sampler::{Sampler, argmax};
 pub use session::{Logits, Session};
 pub use settings::{Settings, SettingsError};

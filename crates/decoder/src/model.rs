@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use keepq_act::ActFormat;
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Residency, Weight};
+use keepq_gemm::{Reason, Residency, Weight};
 use keepq_gguf::Gguf;
 
 use crate::{Config, ModelError};
@@ -37,18 +36,31 @@ pub(crate) struct Layer<'a> {
 }
 
 /// What loading did to memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
     /// Bytes of weights that are used where the file has them.
     pub kept_bytes: usize,
     /// Bytes allocated for weights that were expanded.
     pub expanded_bytes: usize,
-    /// Matrices that were expanded.
-    pub expanded: usize,
+    /// The matrices that were expanded.
+    pub expansions: Vec<Expansion>,
+}
+
+/// A matrix that is not used where the file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The tensor.
+    pub tensor: String,
+    /// Its type in the file.
+    pub ty: GgmlType,
+    /// Bytes allocated.
+    pub bytes: usize,
+    /// Why.
+    pub reason: Reason,
 }
 
 impl<'a> Model<'a> {
-    /// Finds and checks every tensor. With [`Residency::Keep`] no weight is read, copied or expanded.
+    /// Finds and checks every tensor. With [`Residency::Keep`] no weight is read or copied whose type has a kernel.
     ///
     /// # Errors
     /// [`ModelError`] naming the key or tensor that is missing, has another shape or an unsupported type, or has no
@@ -68,6 +80,13 @@ impl<'a> Model<'a> {
             Some(_) => tensors.floats("rope_freqs.weight", config.rope_dimensions / 2)?,
             None => Vec::new(),
         };
+        let key = format!("{}.vocab_size", config.architecture);
+        if let Some(found) = gguf.get::<u64>(&key)?
+            && found != embedding.n() as u64
+        {
+            let (found, expected) = (found.to_string(), "the rows of \"token_embd.weight\"");
+            return Err(ModelError::Key { key, found, expected });
+        }
         let report = tensors.finish()?;
         Ok(Self { config, embedding, layers, output_norm, head, rope_factors, report })
     }
@@ -86,8 +105,8 @@ impl<'a> Model<'a> {
 
     /// What loading did to memory.
     #[must_use]
-    pub const fn report(&self) -> LoadReport {
-        self.report
+    pub const fn report(&self) -> &LoadReport {
+        &self.report
     }
 }
 
@@ -135,15 +154,17 @@ impl<'a> Tensors<'_, 'a> {
     }
 
     fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
-        if ActFormat::for_weights(matrix.ty()).is_none() {
-            return Err(ModelError::Unsupported { tensor: name.to_owned(), ty: matrix.ty(), op: "matmul" });
-        }
-        let weight = Weight::new(matrix, self.residency);
-        match weight.expanded_bytes() {
-            0 => self.report.kept_bytes += matrix.bytes().len(),
-            bytes => {
+        let ty = matrix.ty();
+        let weight = Weight::new(matrix, self.residency).map_err(|_| ModelError::Unsupported {
+            tensor: name.to_owned(),
+            ty,
+            op: "multiplication in place",
+        })?;
+        match weight.expansion() {
+            None => self.report.kept_bytes += matrix.bytes().len(),
+            Some((bytes, reason)) => {
                 self.report.expanded_bytes += bytes;
-                self.report.expanded += 1;
+                self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
             }
         }
         Ok(weight)

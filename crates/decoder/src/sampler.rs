@@ -45,7 +45,9 @@ impl Sampler {
             self.candidates.truncate(self.top_k);
         }
         self.probabilities.clear();
-        self.probabilities.extend(self.candidates.iter().map(|(_, logit)| logit / self.temperature));
+        // From the largest down, so that no temperature makes infinities of finite logits.
+        let top = logits[largest as usize];
+        self.probabilities.extend(self.candidates.iter().map(|(_, logit)| (logit - top) / self.temperature));
         rows::softmax(&mut self.probabilities);
 
         let mut kept = 0.0;
@@ -56,6 +58,10 @@ impl Sampler {
             if kept >= self.top_p {
                 break;
             }
+        }
+        // Infinite logits leave nothing to draw from.
+        if !kept.is_finite() {
+            return Some(largest);
         }
         let mut left = self.uniform() * kept;
         let drawn = self.probabilities[..count].iter().position(|&probability| {
@@ -118,6 +124,14 @@ mod tests {
         let mut sampler = Sampler::seeded(1.0, 0, 1.0, 1);
         let ones = (0..4000).filter(|_| sampler.sample(&logits) == Some(1)).count();
         assert!((2850..3150).contains(&ones), "{ones} of 4000, 3000 expected");
+    }
+
+    #[test]
+    fn infinities_and_tiny_temperatures_leave_the_largest() {
+        assert_eq!(Sampler::seeded(1.0, 0, 1.0, 1).sample(&[2.0, f32::INFINITY, 0.5]), Some(1));
+        for temperature in [1e-40, f32::from_bits(1), f32::NAN] {
+            assert_eq!(Sampler::seeded(temperature, 0, 1.0, 1).sample(&[2.0, 3.0, 0.5]), Some(1), "{temperature:e}");
+        }
     }
 
     #[test]

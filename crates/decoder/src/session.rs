@@ -53,9 +53,12 @@ struct Buffers {
 
 impl<'m, 'a> Session<'m, 'a> {
     /// An empty context with room for `capacity` tokens.
-    #[must_use]
-    pub fn new(model: &'m Model<'a>, driver: Driver<'m>, capacity: usize) -> Self {
-        Self { model, driver, cache: Cache::new(model.config(), capacity), buffers: Buffers::default() }
+    ///
+    /// # Errors
+    /// [`SessionError::NoMemory`] where keys and values of so many tokens cannot be reserved.
+    pub fn new(model: &'m Model<'a>, driver: Driver<'m>, capacity: usize) -> Result<Self, SessionError> {
+        let cache = Cache::new(model.config(), capacity).ok_or(SessionError::NoMemory { capacity })?;
+        Ok(Self { model, driver, cache, buffers: Buffers::default() })
     }
 
     /// Tokens in the context.

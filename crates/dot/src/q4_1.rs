@@ -6,6 +6,8 @@ use crate::Quantized;
 
 impl Quantized for BlockQ4_1 {
     const HAS_MIN: bool = true;
+    const EXACT_GROUPS: usize = 1; // 32 * 15 * 127 < 2^24
+    type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {

@@ -5,7 +5,8 @@ use keepq_blocks::BlockQ8_0;
 use crate::Quantized;
 
 impl Quantized for BlockQ8_0 {
-    const HAS_MIN: bool = false;
+    const EXACT_GROUPS: usize = 1; // 32 * 128 * 127 < 2^24
+    type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {
@@ -15,10 +16,5 @@ impl Quantized for BlockQ8_0 {
     #[inline(always)]
     fn scale(&self) -> f32 {
         self.d.to_f32()
-    }
-
-    #[inline(always)]
-    fn min(&self) -> f32 {
-        0.0
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
-use crate::quantized::{DEPTH, TOKENS, TokenPanel, WeightBlock};
+use crate::panel::{DEPTH, Panel, TOKENS, TokenPanel, WeightGroup, WeightHead};
 use crate::strip::{IN_PLACE_TOKENS, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
@@ -13,8 +13,9 @@ use crate::strip::{IN_PLACE_TOKENS, STRIP_ROWS};
 /// [`fit`](Scratch::fit) grows it to what a product needs; once it fits the largest, nothing is allocated any more.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    pub(crate) weights: Vec<WeightBlock>,
-    pub(crate) tokens: Vec<TokenPanel>,
+    groups: Vec<WeightGroup>,
+    heads: Vec<WeightHead>,
+    tokens: Vec<TokenPanel>,
     floats: Vec<f32>,
 }
 
@@ -25,7 +26,7 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { weights: Vec::new(), tokens: Vec::new(), floats: Vec::new() }
+        Self { groups: Vec::new(), heads: Vec::new(), tokens: Vec::new(), floats: Vec::new() }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
@@ -35,13 +36,19 @@ impl Scratch {
             return;
         }
         match product.x().format() {
-            ActFormat::Q8_0 => {
+            format @ (ActFormat::Q8_0 | ActFormat::Q8_K) => {
                 let depth = DEPTH.min(k / 32);
-                grow(&mut self.weights, depth, WeightBlock::ZERO);
+                grow(&mut self.groups, depth, WeightGroup::ZERO);
+                grow(&mut self.heads, depth * 32 / format.block_len(), WeightHead::ZERO);
                 grow(&mut self.tokens, TOKENS, TokenPanel::ZERO);
             }
             ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE, 0.0),
         }
+    }
+
+    /// The memory of a panel.
+    pub(crate) fn panel(&mut self) -> Panel<'_> {
+        Panel { groups: &mut self.groups, heads: &mut self.heads, tokens: &mut self.tokens }
     }
 
     /// The floats, from the first cache line boundary on.
@@ -54,7 +61,10 @@ impl Scratch {
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.weights[..]) + size_of_val(&self.tokens[..]) + size_of_val(&self.floats[..])
+        size_of_val(&self.groups[..])
+            + size_of_val(&self.heads[..])
+            + size_of_val(&self.tokens[..])
+            + size_of_val(&self.floats[..])
     }
 }
 

@@ -4,7 +4,8 @@ use keepq_act::Acts;
 use keepq_blocks::Rows;
 
 use crate::float::{Element, product};
-use crate::quantized::{ROWS, in_place, panel};
+use crate::panel::{ROWS, panel};
+use crate::quantized::in_place;
 use crate::{Product, Quantized, Scratch, Target};
 
 /// The most rows of weights in a strip.
@@ -30,8 +31,19 @@ pub fn strip<T: Target>(target: T, product: Product<'_>, y: &mut [f32], scratch:
         Rows::F32(row) => float(target, row, product, y, scratch),
         Rows::F16(row) => float(target, row, product, y, scratch),
         Rows::BF16(row) => float(target, row, product, y, scratch),
+        Rows::Q4_0(row) => quantized(target, row, product, y, scratch),
         Rows::Q4_1(row) => quantized(target, row, product, y, scratch),
+        Rows::Q5_0(row) => quantized(target, row, product, y, scratch),
+        Rows::Q5_1(row) => quantized(target, row, product, y, scratch),
         Rows::Q8_0(row) => quantized(target, row, product, y, scratch),
+        Rows::Q2_K(row) => quantized(target, row, product, y, scratch),
+        Rows::Q3_K(row) => quantized(target, row, product, y, scratch),
+        Rows::Q4_K(row) => quantized(target, row, product, y, scratch),
+        Rows::Q5_K(row) => quantized(target, row, product, y, scratch),
+        Rows::Q6_K(row) => quantized(target, row, product, y, scratch),
+        Rows::IQ4_NL(_) | Rows::IQ4_XS(_) | Rows::MXFP4(_) => {
+            unreachable!("Product::new refuses types without a kernel")
+        }
     }
 }
 
@@ -42,9 +54,9 @@ fn quantized<T: Target, B: Quantized>(
     y: &mut [f32],
     scratch: &mut Scratch,
 ) {
-    let Acts::Q8_0(x) = product.x().typed() else { unreachable!("Product::new checks the format") };
+    let (Acts::Q8_0(x) | Acts::Q8_K(x)) = product.x().typed() else { unreachable!("Product::new checks the format") };
     let (m, n) = (product.x().m(), product.w().n());
-    let row_blocks = product.w().k() / 32;
+    let row_blocks = product.w().k() / B::LEN;
     if row_blocks == 0 {
         y.fill(0.0);
     } else if m <= IN_PLACE_TOKENS {
@@ -53,10 +65,10 @@ fn quantized<T: Target, B: Quantized>(
             || in_place(blocks, row_blocks, x, y),
         );
     } else {
-        let Scratch { weights, tokens, .. } = scratch;
+        let mut memory = scratch.panel();
         target.run(
             #[inline(always)]
-            || panel(target, blocks, n, x, y, weights, tokens),
+            || panel(target, blocks, n, x, y, &mut memory),
         );
     }
 }

@@ -10,6 +10,9 @@ pub trait Target: Copy {
     /// Eight floats in registers.
     type F32s: Copy;
 
+    /// Eight 32-bit integers in registers.
+    type I32s: Copy;
+
     /// `x` in all lanes.
     fn splat(self, x: f32) -> Self::F32s;
 
@@ -34,6 +37,15 @@ pub trait Target: Copy {
         self.add(self.mul(a, b), c)
     }
 
+    /// Whole numbers within i32, converted exactly.
+    fn to_i32(self, x: Self::F32s) -> Self::I32s;
+
+    /// `a + b`, which does not overflow.
+    fn add_i32(self, a: Self::I32s, b: Self::I32s) -> Self::I32s;
+
+    /// Integers rounded to the nearest float, half to even.
+    fn to_f32(self, x: Self::I32s) -> Self::F32s;
+
     /// Calls `body` once, compiled for this instruction set.
     ///
     /// One body is one function for the compiler: several large ones in one `run` are optimized worse.
@@ -46,6 +58,7 @@ pub struct Portable;
 
 impl Target for Portable {
     type F32s = [f32; LANES];
+    type I32s = [i32; LANES];
 
     #[inline(always)]
     fn splat(self, x: f32) -> Self::F32s {
@@ -96,6 +109,32 @@ impl Target for Portable {
             rounded[lane] = sum as f32;
         }
         if doubtful >> 63 != 0 { fma_with_care(a, b, c) } else { rounded }
+    }
+
+    #[inline(always)]
+    fn to_i32(self, x: Self::F32s) -> Self::I32s {
+        let mut integers = [0; LANES];
+        for lane in 0..LANES {
+            integers[lane] = x[lane] as i32;
+        }
+        integers
+    }
+
+    #[inline(always)]
+    fn add_i32(self, mut a: Self::I32s, b: Self::I32s) -> Self::I32s {
+        for lane in 0..LANES {
+            a[lane] += b[lane];
+        }
+        a
+    }
+
+    #[inline(always)]
+    fn to_f32(self, x: Self::I32s) -> Self::F32s {
+        let mut floats = [0.0; LANES];
+        for lane in 0..LANES {
+            floats[lane] = x[lane] as f32;
+        }
+        floats
     }
 
     #[inline(never)]

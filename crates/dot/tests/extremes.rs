@@ -1,8 +1,13 @@
 //! Integers are exact at their extremes, and what does not fit is refused.
 
 use keepq_act::{ActBuf, ActFormat, ActRows};
-use keepq_blocks::{BlockQ4_1, BlockQ8_0, F16, GgmlType, Matrix};
-use keepq_dot::{Portable, Product, ProductError, Scratch, strip};
+use keepq_blocks::{
+    BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0, F16,
+    GgmlType, Matrix,
+};
+use keepq_dot::{Portable, Product, ProductError, Quantized, Scratch, strip};
+use keepq_goldens::inputs::{Floats, Weights};
+use keepq_goldens::naive::NaiveType;
 
 /// 16 blocks: 8,323,072 in magnitude, which an f32 still holds exactly.
 const BLOCKS: usize = 16;
@@ -48,6 +53,77 @@ fn q4_1_codes_of_15_and_sums_by_127() {
     }
 }
 
+/// The largest integers that an f32 adds up exactly.
+const EXACT: i64 = 1 << 24;
+
+/// A block's products with codes of 127 at their largest, in groups of 32.
+fn largest_products<B: Quantized>(block: &B) -> Vec<i64> {
+    let group = |(codes, scales): (&[i8], [i8; 2])| {
+        let scales = if B::SUB_BLOCKS { scales } else { [1; 2] };
+        let products = codes.iter().enumerate().map(|(j, &code)| i64::from(code) * i64::from(scales[j / 16]) * 127);
+        products.map(i64::abs).sum()
+    };
+    block.codes().as_ref().chunks(32).zip(block.sub_scales()).map(group).collect()
+}
+
+/// Blocks with every code and every scale of a part at their ends, by activations of ±127: no sum that a panel holds in a
+/// float reaches 2^24, where one of twice as many groups would; and every dot is the one of exact integers.
+fn check_limits<B: Quantized>() {
+    let ty = NaiveType::of(B::TYPE).unwrap();
+    let (mut worst, mut too_long) = (0, 0);
+    for seed in 0..4 {
+        let n = Weights::EXTREME_BLOCKS;
+        for weights in [Weights::Extremes, Weights::Large] {
+            let bytes = weights.row(ty, n * B::LEN, seed);
+            for block in bytemuck::cast_slice::<_, B>(&bytes) {
+                let groups = largest_products(block);
+                let largest = |len: usize| groups.chunks(len).map(|groups| groups.iter().sum::<i64>()).max().unwrap();
+                worst = worst.max(largest(B::EXACT_GROUPS));
+                too_long = too_long.max(largest(2 * B::EXACT_GROUPS));
+            }
+            let tokens =
+                [Floats::Peaks.row(768, seed), Floats::Flat.row(512, seed), Floats::Ones.row(256, seed)].concat();
+            let tokens: Vec<&[f32]> = tokens.chunks(256).map(|token| &token[..B::LEN]).collect();
+            for row in bytes.chunks(ty.bytes) {
+                let w = Matrix::new(B::TYPE, 1, B::LEN, row).unwrap();
+                let want: Vec<u32> = tokens.iter().map(|token| ty.dot(row, token).to_bits()).collect();
+                assert_eq!(dots(w, &tokens), want, "{} in a panel", B::TYPE);
+                for (token, want) in tokens.iter().zip(&want) {
+                    assert_eq!(dots(w, &[token]), [*want], "{} in place", B::TYPE);
+                }
+            }
+        }
+    }
+    assert!(worst < EXACT, "{}: {} groups add up to {worst}", B::TYPE, B::EXACT_GROUPS);
+    let is_longest = B::EXACT_GROUPS == B::GROUPS || too_long >= EXACT;
+    assert!(is_longest, "{}: twice {} groups add up to no more than {too_long}", B::TYPE, B::EXACT_GROUPS);
+}
+
+/// The bits of one row by all tokens.
+fn dots(w: Matrix<'_>, tokens: &[&[f32]]) -> Vec<u32> {
+    let (mut buffer, mut scratch, x) = (ActBuf::new(), Scratch::new(), tokens.concat());
+    let format = ActFormat::for_weights(w.ty()).unwrap();
+    let product = Product::new(buffer.quantize(format, tokens.len(), w.k(), &x).unwrap(), w).unwrap();
+    scratch.fit(&product);
+    let mut y = vec![f32::NAN; tokens.len()];
+    strip(Portable, product, &mut y, &mut scratch);
+    y.iter().map(|v| v.to_bits()).collect()
+}
+
+#[test]
+fn panels_add_up_as_many_groups_as_floats_hold_exactly() {
+    check_limits::<BlockQ4_0>();
+    check_limits::<BlockQ4_1>();
+    check_limits::<BlockQ5_0>();
+    check_limits::<BlockQ5_1>();
+    check_limits::<BlockQ8_0>();
+    check_limits::<BlockQ2_K>();
+    check_limits::<BlockQ3_K>();
+    check_limits::<BlockQ4_K>();
+    check_limits::<BlockQ5_K>();
+    check_limits::<BlockQ6_K>();
+}
+
 #[test]
 fn pairs_that_do_not_fit_are_refused() {
     let bytes = [0; 68];
@@ -59,6 +135,22 @@ fn pairs_that_do_not_fit_are_refused() {
     let x = ActRows::f32(1, 64, &[0.0; 64]).unwrap();
     let (wanted, found) = (ActFormat::Q8_0, ActFormat::F32);
     assert_eq!(Product::new(x, w).unwrap_err(), ProductError::WrongFormat { ty: GgmlType::Q8_0, wanted, found });
+    // Blocks of 32 are not what super-blocks meet, nor the other way round; and there are types without a kernel.
+    let (super_block, x) = ([0; 144], [0.0; 256]);
+    let (mut of_32, mut of_256) = (ActBuf::new(), ActBuf::new());
+    let of_32 = of_32.quantize(ActFormat::Q8_0, 1, 256, &x).unwrap();
+    let w = Matrix::new(GgmlType::Q4_K, 1, 256, &super_block).unwrap();
+    let (wanted, found) = (ActFormat::Q8_K, ActFormat::Q8_0);
+    assert_eq!(Product::new(of_32, w).unwrap_err(), ProductError::WrongFormat { ty: GgmlType::Q4_K, wanted, found });
+    let of_256 = of_256.quantize(ActFormat::Q8_K, 1, 256, &x).unwrap();
+    let w = Matrix::new(GgmlType::Q4_0, 1, 256, &super_block).unwrap();
+    let (wanted, found) = (ActFormat::Q8_0, ActFormat::Q8_K);
+    assert_eq!(Product::new(of_256, w).unwrap_err(), ProductError::WrongFormat { ty: GgmlType::Q4_0, wanted, found });
+    for ty in [GgmlType::IQ4_NL, GgmlType::IQ4_XS, GgmlType::MXFP4] {
+        let bytes = vec![0; ty.row_bytes(256).unwrap()];
+        let w = Matrix::new(ty, 1, 256, &bytes).unwrap();
+        assert_eq!(Product::new(of_32, w).unwrap_err(), ProductError::NoKernel { ty });
+    }
     // Float rows may have any length, but have to have the same.
     let w = Matrix::new(GgmlType::F32, 1, 17, &bytes).unwrap();
     let x = ActRows::f32(1, 16, &[0.0; 16]).unwrap();

@@ -5,6 +5,8 @@ use std::fmt;
 use keepq_act::ActError;
 use keepq_dot::ProductError;
 
+use crate::MOST_THREADS;
+
 /// Why a multiplication was refused. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,6 +58,11 @@ impl From<ActError> for MatmulError {
 pub enum ExecutorError {
     /// A pool of 0 threads was asked for.
     NoThreads,
+    /// More than [`MOST_THREADS`](crate::MOST_THREADS) were asked for.
+    TooManyThreads {
+        /// How many were asked for.
+        threads: usize,
+    },
     /// The threads could not be started.
     CannotStart {
         /// How many were asked for.
@@ -63,7 +70,7 @@ pub enum ExecutorError {
         /// What rayon or the system says.
         reason: String,
     },
-    /// `KEEPQ_THREADS` is no number.
+    /// `KEEPQ_THREADS` is no number of threads that can be had.
     BadVariable {
         /// Its value.
         value: String,
@@ -74,8 +81,9 @@ impl fmt::Display for ExecutorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoThreads => write!(f, "a pool of 0 threads can do nothing"),
+            Self::TooManyThreads { threads } => write!(f, "{threads} threads are more than {MOST_THREADS}"),
             Self::CannotStart { threads, reason } => write!(f, "cannot start {threads} threads: {reason}"),
-            Self::BadVariable { value } => write!(f, "KEEPQ_THREADS={value:?} is no number of threads"),
+            Self::BadVariable { value } => write!(f, "KEEPQ_THREADS={value:?} is no number from 1 to {MOST_THREADS}"),
         }
     }
 }

@@ -39,6 +39,9 @@ impl Executor for Serial {
     }
 }
 
+/// More threads than any machine has cores; beyond, a slip of the finger would start threads until memory runs out.
+pub const MOST_THREADS: usize = 1024;
+
 /// A rayon pool of its own, so that the thread count is the caller's and nobody else's.
 #[derive(Debug)]
 pub struct Rayon {
@@ -46,13 +49,15 @@ pub struct Rayon {
 }
 
 impl Rayon {
-    /// A pool of `threads` threads.
+    /// A pool of `threads` threads, up to [`MOST_THREADS`].
     ///
     /// # Errors
-    /// [`ExecutorError`] where `threads` is 0 or the threads cannot be started.
+    /// [`ExecutorError`] where `threads` is 0 or too many, or the threads cannot be started.
     pub fn new(threads: usize) -> Result<Self, ExecutorError> {
-        if threads == 0 {
-            return Err(ExecutorError::NoThreads);
+        match threads {
+            0 => return Err(ExecutorError::NoThreads),
+            1..=MOST_THREADS => {}
+            _ => return Err(ExecutorError::TooManyThreads { threads }),
         }
         match ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("keepq-{i}")).build() {
             Ok(pool) => Ok(Self { pool }),
@@ -87,16 +92,15 @@ fn fan_out(work: &(dyn Fn() + Sync), threads: usize) {
 /// The thread count that `KEEPQ_THREADS` asks for, or as many as the machine offers where it is not set.
 ///
 /// # Errors
-/// [`ExecutorError::BadVariable`] where it is no number, [`ExecutorError::NoThreads`] where it is 0.
+/// [`ExecutorError::BadVariable`] where it is no number from 1 to [`MOST_THREADS`].
 pub fn threads_from_env() -> Result<usize, ExecutorError> {
     let Some(value) = std::env::var_os("KEEPQ_THREADS") else {
         return Ok(std::thread::available_parallelism().map_or(1, usize::from));
     };
     let value = value.to_string_lossy();
     match value.trim().parse() {
-        Ok(0) => Err(ExecutorError::NoThreads),
-        Ok(threads) => Ok(threads),
-        Err(_) => Err(ExecutorError::BadVariable { value: value.into_owned() }),
+        Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
+        _ => Err(ExecutorError::BadVariable { value: value.into_owned() }),
     }
 }
 
@@ -125,7 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn no_threads_is_an_error() {
+    fn no_threads_and_too_many_are_errors() {
         assert_eq!(Rayon::new(0).unwrap_err().to_string(), "a pool of 0 threads can do nothing");
+        assert_eq!(Rayon::new(100_000).unwrap_err().to_string(), "100000 threads are more than 1024");
     }
 }

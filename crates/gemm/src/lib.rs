@@ -37,6 +37,6 @@ mod weight;
 pub use columns::ColumnsMut;
 pub use driver::Driver;
 pub use error::{ExecutorError, MatmulError};
-pub use executor::{Executor, Rayon, Serial, threads_from_env};
+pub use executor::{Executor, MOST_THREADS, Rayon, Serial, threads_from_env};
 pub use scratch::Scratch;
-pub use weight::{Residency, ResidencyError, Weight};
+pub use weight::{Reason, Residency, ResidencyError, Weight};

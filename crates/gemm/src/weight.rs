@@ -5,6 +5,7 @@ use std::fmt;
 use bytemuck::cast_slice;
 use keepq_act::{ActFormat, SharedActs};
 use keepq_blocks::{Bf16, GgmlType, Matrix};
+use keepq_dot::ProductError;
 use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
 
@@ -13,9 +14,11 @@ use crate::{Driver, MatmulError, Scratch};
 /// How weights of block types are held in memory. Float tensors are always kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Residency {
-    /// The file's own blocks, in place, computed in quant.
+    /// The file's own blocks, in place, computed in quant. A type that decodes but has no kernel is expanded to bf16 `[n,k]`.
     #[default]
     Keep,
+    /// The file's own blocks, and nothing else: a type without a kernel is refused.
+    Strict,
     /// Expanded to bf16 `[n,k]` at load.
     ExpandNk,
     /// Expanded to bf16 `[k,n]` at load: the historical way, kept to be measured against.
@@ -76,23 +79,44 @@ pub struct Weight<'a> {
 #[derive(Clone, Debug)]
 enum Held<'a> {
     Kept(Matrix<'a>),
-    Nk { elements: Vec<Bf16>, tier: Option<Tier> },
+    Nk { elements: Vec<Bf16>, tier: Option<Tier>, reason: Reason },
     Kn(Vec<Bf16>),
+}
+
+/// Why a weight was expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The residency says so.
+    Asked,
+    /// The type cannot be multiplied in place.
+    NoKernel,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Asked => "asked for",
+            Self::NoKernel => "no kernel",
+        })
+    }
 }
 
 impl<'a> Weight<'a> {
     /// Holds `matrix` as `residency` says. Only expansion allocates: `2 * n * k` bytes.
-    #[must_use]
-    pub fn new(matrix: Matrix<'a>, residency: Residency) -> Self {
-        let is_float = ActFormat::for_weights(matrix.ty()) == Some(ActFormat::F32);
-        let held = match residency {
-            Residency::Keep => Held::Kept(matrix),
-            _ if is_float => Held::Kept(matrix),
-            Residency::ExpandNk => Held::Nk { elements: expand_nk(&matrix), tier: None },
-            Residency::Reference => Held::Nk { elements: expand_nk(&matrix), tier: Some(Tier::PORTABLE) },
-            Residency::ExpandKn => Held::Kn(expand_kn(&matrix)),
+    ///
+    /// # Errors
+    /// [`ProductError::NoKernel`] where the type cannot be multiplied in place and [`Residency::Strict`] allows nothing else.
+    pub fn new(matrix: Matrix<'a>, residency: Residency) -> Result<Self, ProductError> {
+        let nk = |tier, reason| Held::Nk { elements: expand_nk(&matrix), tier, reason };
+        let held = match (residency, ActFormat::for_weights(matrix.ty())) {
+            (_, Some(ActFormat::F32)) | (Residency::Keep | Residency::Strict, Some(_)) => Held::Kept(matrix),
+            (Residency::Strict, None) => return Err(ProductError::NoKernel { ty: matrix.ty() }),
+            (Residency::Keep, None) => nk(None, Reason::NoKernel),
+            (Residency::ExpandNk, _) => nk(None, Reason::Asked),
+            (Residency::Reference, _) => nk(Some(Tier::PORTABLE), Reason::Asked),
+            (Residency::ExpandKn, _) => Held::Kn(expand_kn(&matrix)),
         };
-        Self { n: matrix.n(), k: matrix.k(), held }
+        Ok(Self { n: matrix.n(), k: matrix.k(), held })
     }
 
     /// Output features.
@@ -107,12 +131,13 @@ impl<'a> Weight<'a> {
         self.k
     }
 
-    /// Bytes that this weight owns, beyond the file's own: 0 where it is kept.
+    /// Bytes that this weight owns, beyond the file's own, and why; `None` where it is kept.
     #[must_use]
-    pub fn expanded_bytes(&self) -> usize {
+    pub fn expansion(&self) -> Option<(usize, Reason)> {
         match &self.held {
-            Held::Kept(_) => 0,
-            Held::Nk { elements, .. } | Held::Kn(elements) => size_of_val(&elements[..]),
+            Held::Kept(_) => None,
+            Held::Nk { elements, reason, .. } => Some((size_of_val(&elements[..]), *reason)),
+            Held::Kn(elements) => Some((size_of_val(&elements[..]), Reason::Asked)),
         }
     }
 
@@ -129,15 +154,14 @@ impl<'a> Weight<'a> {
     ) -> Result<(), MatmulError> {
         match &self.held {
             Held::Kept(matrix) => {
-                let format =
-                    ActFormat::for_weights(matrix.ty()).ok_or(keepq_dot::ProductError::NoKernel { ty: matrix.ty() })?;
+                let format = ActFormat::for_weights(matrix.ty()).ok_or(ProductError::NoKernel { ty: matrix.ty() })?;
                 driver.matmul(x.rows(format)?, *matrix, y, scratch)
             }
             Held::Kn(elements) => {
                 let w = KnMatrix::new(self.n, self.k, elements).expect("expanded to n * k elements");
                 driver.matmul_kn(x.rows(ActFormat::F32)?, w, y, scratch)
             }
-            Held::Nk { elements, tier } => {
+            Held::Nk { elements, tier, .. } => {
                 let w = Matrix::new(GgmlType::BF16, self.n, self.k, cast_slice(elements));
                 let driver = Driver::new(tier.unwrap_or(driver.tier()), driver.executor());
                 driver.matmul(x.rows(ActFormat::F32)?, w.expect("expanded to n * k elements"), y, scratch)

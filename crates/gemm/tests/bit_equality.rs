@@ -99,8 +99,16 @@ fn by_hand(x: ActRows<'_>, w: Matrix<'_>) -> Vec<u32> {
         (Rows::F32(row), Acts::F32(x)) => dot_float(Portable, row, x),
         (Rows::F16(row), Acts::F32(x)) => dot_float(Portable, row, x),
         (Rows::BF16(row), Acts::F32(x)) => dot_float(Portable, row, x),
+        (Rows::Q4_0(row), Acts::Q8_0(x)) => dot_quantized(row, x),
         (Rows::Q4_1(row), Acts::Q8_0(x)) => dot_quantized(row, x),
+        (Rows::Q5_0(row), Acts::Q8_0(x)) => dot_quantized(row, x),
+        (Rows::Q5_1(row), Acts::Q8_0(x)) => dot_quantized(row, x),
         (Rows::Q8_0(row), Acts::Q8_0(x)) => dot_quantized(row, x),
+        (Rows::Q2_K(row), Acts::Q8_K(x)) => dot_quantized(row, x),
+        (Rows::Q3_K(row), Acts::Q8_K(x)) => dot_quantized(row, x),
+        (Rows::Q4_K(row), Acts::Q8_K(x)) => dot_quantized(row, x),
+        (Rows::Q5_K(row), Acts::Q8_K(x)) => dot_quantized(row, x),
+        (Rows::Q6_K(row), Acts::Q8_K(x)) => dot_quantized(row, x),
         (_, acts) => panic!("{} does not meet {acts:?}", w.ty()),
     };
     let pairs = (0..x.m()).flat_map(|t| (0..w.n()).map(move |r| (t, r)));

@@ -1,7 +1,7 @@
 //! ggml's threshold for a whole product, unwidened, at its shapes and on its kind of data.
 
 use keepq_act::{ActBuf, ActFormat};
-use keepq_blocks::{GgmlType, Matrix, encode_row};
+use keepq_blocks::{Matrix, encode_row};
 use keepq_gemm::{Driver, Rayon, Scratch};
 use keepq_goldens::inputs::Random;
 use keepq_goldens::naive::TYPES;
@@ -43,7 +43,7 @@ impl Sums {
 const OUTPUTS: usize = 256;
 
 /// Against the activations as they were before they were quantized, by the weights as the file has them; and, where
-/// weights have eight bits or more, by the weights as they were before as well. (Four bits alone cost 4e-3 there.)
+/// weights have more than six bits, by the weights as they were before as well. (Fewer cost more: six 9e-4, four 4e-3.)
 #[test]
 fn products_are_within_ggmls_threshold() {
     let pool = Rayon::new(2).unwrap();
@@ -63,7 +63,7 @@ fn products_are_within_ggmls_threshold() {
             }
             let name = format!("{} m = {m} n = {n}", ty.ty);
             assert!(stored.nmse() <= THRESHOLD, "{name}: {:e}", stored.nmse());
-            if ty.ty != GgmlType::Q4_1 {
+            if 8 * ty.bytes > 6 * ty.elements {
                 assert!(original.nmse() <= THRESHOLD, "{name}: {:e} of the original", original.nmse());
             }
         }

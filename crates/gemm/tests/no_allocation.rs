@@ -85,7 +85,7 @@ fn weights_of_every_residency_that_share_activations() {
     let problems: Vec<Problem> = Problem::all(5, 40, 9).collect();
     let mut driver_scratch = Scratch::new();
     for residency in [Residency::Keep, Residency::ExpandNk, Residency::ExpandKn, Residency::Reference] {
-        let weights: Vec<Weight<'_>> = problems.iter().map(|p| Weight::new(p.matrix(), residency)).collect();
+        let weights: Vec<Weight<'_>> = problems.iter().map(|p| Weight::new(p.matrix(), residency).unwrap()).collect();
         let (mut buffer, mut y) = (ActBuf::new(), vec![0.0; 5 * 40]);
         let found = allocations(|| {
             for (problem, weight) in problems.iter().zip(&weights) {
@@ -127,11 +127,11 @@ fn rows_of_attention() {
 /// `ActFormat::F32` is a view, and quantizing again fits in what is there.
 #[test]
 fn a_buffer_that_has_grown() {
-    let (mut buffer, x) = (ActBuf::new(), vec![1.0; 640]);
+    let (mut buffer, x) = (ActBuf::new(), vec![1.0; 2560]);
     let found = allocations(|| {
-        for format in [ActFormat::Q8_0, ActFormat::F32] {
-            buffer.quantize(format, 10, 64, &x).unwrap();
-            buffer.quantize(format, 2, 64, &x[..128]).unwrap();
+        for format in [ActFormat::Q8_0, ActFormat::Q8_K, ActFormat::F32] {
+            buffer.quantize(format, 10, 256, &x).unwrap();
+            buffer.quantize(format, 2, 256, &x[..512]).unwrap();
         }
     });
     assert_eq!(found, 0);

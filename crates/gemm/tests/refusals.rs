@@ -57,7 +57,7 @@ fn shapes_that_do_not_fit_the_other_orientation() {
 #[test]
 fn shared_activations_that_are_ragged() {
     let bytes = [0; 34];
-    let weight = Weight::new(Matrix::new(GgmlType::Q8_0, 1, 32, &bytes).unwrap(), Residency::Keep);
+    let weight = Weight::new(Matrix::new(GgmlType::Q8_0, 1, 32, &bytes).unwrap(), Residency::Keep).unwrap();
     let (mut buffer, x) = (ActBuf::new(), [0.0; 31]);
     let error = weight.matmul(&driver(), &mut buffer.share(1, 31, &x), &mut [7.0], &mut Scratch::new()).unwrap_err();
     assert_eq!(error, MatmulError::Acts(ActError::RaggedRow { format: ActFormat::Q8_0, k: 31 }));

@@ -65,10 +65,11 @@ impl fmt::Display for GgufError {
 }
 
 impl core::error::Error for GgufError {
+    /// What is behind the fault, which the text holds already.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.kind {
-            ErrorKind::Type(error) => Some(error),
-            ErrorKind::Matrix(error) => Some(error),
+            ErrorKind::Type(error) => error.source(),
+            ErrorKind::Matrix(error) => error.source(),
             _ => None,
         }
     }

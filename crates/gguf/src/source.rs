@@ -183,11 +183,12 @@ impl fmt::Display for OpenError {
 }
 
 impl core::error::Error for OpenError {
+    /// What is behind the reason, which the text holds already.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.kind {
             OpenErrorKind::NotRegular { .. } => None,
-            OpenErrorKind::Io(error) => Some(error),
-            OpenErrorKind::Parse(error) => Some(error),
+            OpenErrorKind::Io(error) => error.source(),
+            OpenErrorKind::Parse(error) => error.source(),
         }
     }
 }

@@ -15,10 +15,11 @@
 //!
 //! Today the accelerated tier has no bodies of its own: the portable ones, compiled with its features, are
 //! vectorized by the compiler and multiply-add in hardware.
-#![forbid(unsafe_op_in_unsafe_fn)]
+#![deny(unsafe_code)]
 
 mod tier;
 #[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "pulp's macro makes the token's constructors, which are unsafe inside")]
 mod x86_64_v3;
 
 pub use tier::{Tier, TierError};

@@ -1,6 +1,6 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::__m256;
+use core::arch::x86_64::{__m256, __m256i};
 
 use keepq_dot::{LANES, Target};
 
@@ -26,6 +26,7 @@ pulp::simd_type! {
 
 impl Target for X86_64V3 {
     type F32s = __m256;
+    type I32s = __m256i;
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m256 {
@@ -60,6 +61,21 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn exact(self, a: __m256, b: __m256, c: __m256) -> __m256 {
         self.fma._mm256_fmadd_ps(a, b, c)
+    }
+
+    #[inline(always)]
+    fn to_i32(self, x: __m256) -> __m256i {
+        self.avx._mm256_cvtps_epi32(x)
+    }
+
+    #[inline(always)]
+    fn add_i32(self, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(a, b)
+    }
+
+    #[inline(always)]
+    fn to_f32(self, x: __m256i) -> __m256 {
+        self.avx._mm256_cvtepi32_ps(x)
     }
 
     // Closures that capture at most eight words are passed in registers: a call a strip.

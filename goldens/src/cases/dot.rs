@@ -8,7 +8,7 @@ use crate::case::{Golden, Runner};
 use crate::foreign::ForeignInput;
 use crate::inputs::{Floats, Weights, real_rows, real_tokens};
 use crate::naive::{NaiveType, TYPES};
-use crate::{Case, Output};
+use crate::{Blessing, Case, Output};
 
 struct Dot {
     ty: &'static NaiveType,
@@ -19,7 +19,7 @@ struct Dot {
     is_foreign: bool,
 }
 
-/// Blocks of 32 in a row.
+/// Blocks in a row, or chunks of 32 numbers.
 const BLOCKS: [usize; 6] = [1, 2, 3, 5, 7, 16];
 
 const ROWS: [Weights; 4] = [
@@ -33,6 +33,9 @@ const TOKENS: [Floats; 4] = [Floats::Gaussian, Floats::Asymmetric, Floats::Outli
 const EDGE_ROWS: [Weights; 2] = [Weights::Edges, Weights::Codes];
 const EDGE_TOKENS: [Floats; 4] = [Floats::Ones, Floats::Ties, Floats::Zeros, Floats::Small];
 
+const EXTREME_ROWS: [Weights; 2] = [Weights::Extremes, Weights::Large];
+const EXTREME_TOKENS: [Floats; 3] = [Floats::Flat, Floats::Ones, Floats::Peaks];
+
 const NON_FINITE_ROWS: [Weights; 2] = [Weights::NonFinite, Weights::Encoded(Floats::Gaussian)];
 const NON_FINITE_TOKENS: [Floats; 4] = [Floats::NonFinite, Floats::Huge, Floats::Limits, Floats::Gaussian];
 
@@ -44,19 +47,23 @@ pub(super) fn cases() -> Vec<Case> {
         };
         let mut push_made = |name: &str, blocks: usize, rows: &[Weights], tokens: &[Floats], is_foreign| {
             // Numbers need not come in blocks: five are left over, of a kernel's eight.
-            let k = 32 * blocks + if ty.is_float() { 5 } else { 0 };
+            let k = ty.chunk() * blocks + if ty.is_float() { 5 } else { 0 };
             let seed = 300 + blocks as u64;
             let rows = rows.iter().zip(seed..).map(|(weights, seed)| weights.row(ty, k, seed)).collect();
-            let tokens = tokens.iter().zip(seed + 50..).map(|(floats, seed)| floats.row(k, seed)).collect();
+            let tokens =
+                tokens.iter().zip(seed + 50..).map(|(floats, seed)| floats.row_of(ty.chunk(), k, seed)).collect();
             push(name, k, rows, tokens, is_foreign);
         };
         for blocks in BLOCKS {
             push_made(&format!("{blocks}-blocks"), blocks, &ROWS, &TOKENS, true);
         }
         push_made("edges", Weights::EDGE_BLOCKS, &EDGE_ROWS, &EDGE_TOKENS, true);
+        if !ty.is_float() {
+            push_made("extremes", Weights::EXTREME_BLOCKS, &EXTREME_ROWS, &EXTREME_TOKENS, true);
+        }
         push_made("non-finite", 6, &NON_FINITE_ROWS, &NON_FINITE_TOKENS, false);
         if let Some((k, rows)) = real_rows(ty) {
-            push("smollm2", k, rows.into_iter().map(<[u8]>::to_vec).collect(), real_tokens(), true);
+            push("smollm2", k, rows, real_tokens(k), true);
         }
     }
     cases
@@ -80,14 +87,14 @@ impl Golden for Dot {
         output
     }
 
-    fn bless(&self) -> Output {
+    fn bless(&self) -> Blessing {
         let mut output = Output::default();
         for token in &self.tokens {
             for row in &self.rows {
-                output.push_floats([&(self.ty.dot)(row, token)]);
+                output.push_floats([&self.ty.dot(row, token)]);
             }
         }
-        output
+        Blessing::Naive(output)
     }
 
     fn foreign(&self) -> Option<ForeignInput<'_>> {

@@ -6,8 +6,8 @@ use keepq_simd::Tier;
 
 use crate::case::{Golden, Runner};
 use crate::inputs::{Floats, Random, real_rows, real_tokens};
-use crate::naive::{self, HeadRows, NaiveType, TYPES, f16_bits};
-use crate::{Case, Output};
+use crate::naive::{self, HeadRows, TYPES, f16_bits};
+use crate::{Blessing, Case, Output};
 
 /// An operation by the project's crates and by the naive implementation.
 struct Row<R, B> {
@@ -24,8 +24,8 @@ where
         Output::of_floats(&(self.run)(runner.tier))
     }
 
-    fn bless(&self) -> Output {
-        Output::of_floats(&(self.bless)())
+    fn bless(&self) -> Blessing {
+        Blessing::Naive(Output::of_floats(&(self.bless)()))
     }
 }
 
@@ -74,8 +74,8 @@ fn rms_norm() -> Vec<Case> {
         .map(|&len| make(&format!("{len}"), Floats::Gaussian.row(len, 500), Floats::Asymmetric.row(len, 501)))
         .collect();
     let (_, norm) = real_rows(TYPES[0]).expect("the model has F32 rows");
-    let weight = NaiveType::decode_row(TYPES[0], norm[0]);
-    cases.push(make("smollm2", real_tokens().swap_remove(1), weight));
+    let weight = TYPES[0].decode_row(&norm[0]);
+    cases.push(make("smollm2", real_tokens(576).swap_remove(1), weight));
     cases.push(make("zeros", vec![0.0; 40], vec![1.0; 40]));
     cases.push(make("huge", Floats::Huge.row(160, 502), vec![1.0; 160]));
     cases

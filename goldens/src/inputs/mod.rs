@@ -7,5 +7,5 @@ mod weights;
 
 pub use floats::{Floats, fresh_rows};
 pub use random::Random;
-pub use real::{real_rows, real_tokens};
+pub use real::{real_rows, real_tokens, real_weights};
 pub use weights::Weights;

@@ -2,19 +2,22 @@
 
 use keepq_blocks::GgmlType;
 
-use super::{NaiveType, float_dot};
+use super::{Dots, Encoder, NaiveType, float_dot};
 
 pub(super) const TYPE: NaiveType = NaiveType {
     ty: GgmlType::BF16,
     elements: 1,
     bytes: 2,
     f16_fields: &[],
+    codes: 0..0,
     decode: |block| vec![value(block)],
-    encode: |x| bits(x[0]).to_le_bytes().to_vec(),
-    dot: |row, x| float_dot::dot(row.chunks(2).map(value), x),
-    met: |x| x.to_vec(),
-    steps: float_dot::steps,
-    parts: |block| vec![f64::from(value(block)).abs()],
+    encoder: Encoder::Naive(|x| bits(x[0]).to_le_bytes().to_vec()),
+    dots: Some(Dots {
+        dot: |row, x| float_dot::dot(row.chunks(2).map(value), x),
+        met: |x| x.to_vec(),
+        steps: float_dot::steps,
+        parts: |block| vec![f64::from(value(block)).abs()],
+    }),
 };
 
 /// The upper half of a binary32.

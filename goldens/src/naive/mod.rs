@@ -7,26 +7,62 @@
 
 mod act;
 mod bf16;
+mod block;
 mod exp;
 mod f16;
 mod f32;
 mod float_dot;
 mod half;
+mod iq4_nl;
+mod iq4_xs;
+mod mxfp4;
+mod nibbles;
+mod q2_k;
+mod q3_k;
+mod q4_0;
 mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
 mod q8_0;
 mod q8_1;
+mod q8_k;
 mod rows;
+mod six_bits;
+mod super_block;
+
+use std::ops::Range;
 
 use keepq_blocks::GgmlType;
 
-pub use act::{Quantized, quantize};
+pub use act::{Quantized, quantize, quantize_k};
 pub(crate) use exp::exp;
 pub(crate) use half::{f16_bits, read_f16};
 pub use q8_1::encode as encode_q8_1;
+pub use q8_k::encode as encode_q8_k;
 pub(crate) use rows::{HeadRows, attention, rms_norm, rope, rope_angles, silu_mul, softmax};
 
-/// All types with a decoder, an encoder and a dot.
-pub const TYPES: &[&NaiveType] = &[&f32::TYPE, &f16::TYPE, &bf16::TYPE, &q4_1::TYPE, &q8_0::TYPE];
+/// The types with a decoder, an encoder and a dot.
+pub const TYPES: &[&NaiveType] = &[
+    &f32::TYPE,
+    &f16::TYPE,
+    &bf16::TYPE,
+    &q4_0::TYPE,
+    &q4_1::TYPE,
+    &q5_0::TYPE,
+    &q5_1::TYPE,
+    &q8_0::TYPE,
+    &q2_k::TYPE,
+    &q3_k::TYPE,
+    &q4_k::TYPE,
+    &q5_k::TYPE,
+    &q6_k::TYPE,
+];
+
+/// The types with a decoder only.
+pub const DECODED_TYPES: &[&NaiveType] = &[&iq4_nl::TYPE, &iq4_xs::TYPE, &mxfp4::TYPE];
 
 /// A storage type, done naively.
 #[derive(Debug)]
@@ -37,12 +73,33 @@ pub struct NaiveType {
     pub elements: usize,
     /// Bytes in a block.
     pub bytes: usize,
-    /// Where a block holds binary16 fields: what inputs that are made of random bytes have to keep in range.
+    /// Where a block holds binary16 fields, `d` before `m` or `dmin`: what inputs that are made of random bytes have to
+    /// keep in range.
     pub f16_fields: &'static [usize],
+    /// Where a block holds its codes; in super-blocks the bytes that are neither these nor fields are scales of parts.
+    pub codes: Range<usize>,
     /// A block's bytes to its elements.
     pub decode: fn(&[u8]) -> Vec<f32>,
     /// A block's elements to its bytes.
-    pub encode: fn(&[f32]) -> Vec<u8>,
+    pub encoder: Encoder,
+    /// The product with a token; none for types that are decoded only.
+    pub dots: Option<Dots>,
+}
+
+/// How a type is encoded.
+#[derive(Clone, Copy, Debug)]
+pub enum Encoder {
+    /// In the steps of docs/NUMERICS.md, done here.
+    Naive(fn(&[f32]) -> Vec<u8>),
+    /// By a search. A second implementation of it would be a copy of the first: ggml's own bytes take its place.
+    Search,
+    /// Not at all.
+    None,
+}
+
+/// A type's product with a token.
+#[derive(Clone, Copy, Debug)]
+pub struct Dots {
     /// A whole row of bytes by one token.
     pub dot: fn(&[u8], &[f32]) -> f32,
     /// What a token is when it meets the weights: itself, or its quantized values.
@@ -58,7 +115,7 @@ impl NaiveType {
     /// The type with this name, if it has a naive implementation.
     #[must_use]
     pub fn of(ty: GgmlType) -> Option<&'static Self> {
-        TYPES.iter().copied().find(|naive| naive.ty == ty)
+        TYPES.iter().chain(DECODED_TYPES).copied().find(|naive| naive.ty == ty)
     }
 
     /// Whether a block is one number.
@@ -67,15 +124,58 @@ impl NaiveType {
         self.elements == 1
     }
 
+    /// What lengths of rows are counted in: a block, or 32 numbers.
+    #[must_use]
+    pub fn chunk(&self) -> usize {
+        self.elements.max(32)
+    }
+
     /// The elements of a row of whole blocks.
     #[must_use]
     pub fn decode_row(&self, bytes: &[u8]) -> Vec<f32> {
         bytes.chunks(self.bytes).flat_map(self.decode).collect()
     }
 
-    /// The bytes of a row of whole blocks.
+    /// The bytes of a row of whole blocks; none where there is no naive encoder.
     #[must_use]
-    pub fn encode_row(&self, x: &[f32]) -> Vec<u8> {
-        x.chunks(self.elements).flat_map(self.encode).collect()
+    pub fn encode_row(&self, x: &[f32]) -> Option<Vec<u8>> {
+        let Encoder::Naive(encode) = self.encoder else { return None };
+        Some(x.chunks(self.elements).flat_map(encode).collect())
+    }
+
+    /// The product with a token.
+    ///
+    /// # Panics
+    /// For a type of [`DECODED_TYPES`].
+    #[must_use]
+    pub fn dots(&self) -> &Dots {
+        self.dots.as_ref().unwrap_or_else(|| panic!("{} is decoded only", self.ty))
+    }
+
+    /// [`Dots::dot`]
+    ///
+    /// # Panics
+    /// For a type of [`DECODED_TYPES`].
+    #[must_use]
+    pub fn dot(&self, row: &[u8], x: &[f32]) -> f32 {
+        (self.dots().dot)(row, x)
+    }
+
+    /// [`Dots::met`]
+    ///
+    /// # Panics
+    /// For a type of [`DECODED_TYPES`].
+    #[must_use]
+    pub fn met(&self, x: &[f32]) -> Vec<f32> {
+        (self.dots().met)(x)
+    }
+
+    /// [`Dots::steps`]
+    ///
+    /// # Panics
+    /// For a type of [`DECODED_TYPES`].
+    #[must_use]
+    pub fn steps(&self, k: usize) -> usize {
+        (self.dots().steps)(k)
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{DecodeStream, Special, Tokenizer};
 use keepq_decoder::{Model, Sampler, Session, generate};
+use keepq_gemm::Residency;
 use keepq_gguf::Source;
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     prompt: String,
     /// How many tokens to generate at most
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 32, allow_negative_numbers = true)]
     tokens: usize,
     /// 0 always takes the likeliest token; the larger, the freer the choice
     #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = temperature, allow_negative_numbers = true)]
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// The same seed makes the same choices
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Refuse a model with a type that has no kernel, instead of expanding its tensors
+    #[arg(long)]
+    strict: bool,
     /// Print JSON when all tokens are there, instead of text as it comes
     #[arg(long)]
     json: bool,
@@ -72,7 +76,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let gguf = source.parse()?;
     let file = || args.model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
-    let model = Model::load(&gguf, settings.residency()).with_context(file)?;
+    let residency = match settings.residency() {
+        Residency::Keep if args.strict => Residency::Strict,
+        residency => residency,
+    };
+    let model = Model::load(&gguf, residency).with_context(file)?;
+
+    ensure!(
+        tokenizer.token_count() == model.vocabulary(),
+        "{}: {} tokens have names, the embedding {} rows",
+        args.model.display(),
+        tokenizer.token_count(),
+        model.vocabulary()
+    );
 
     let prompt_ids = tokenizer.encode(&args.prompt, Special::Parse);
     ensure!(!prompt_ids.is_empty(), "the prompt {:?} has no tokens", args.prompt);
@@ -86,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     );
     eprintln!("{}", runtime::describe(&settings, model.report()));
 
-    let mut session = Session::new(&model, settings.driver(), needed);
+    let mut session = Session::new(&model, settings.driver(), needed)?;
     let mut sampler = Sampler::seeded(args.temperature, args.top_k, args.top_p, args.seed);
     let mut text = Text::new(&tokenizer, !args.json);
     let ids = generate(&mut session, &mut sampler, &prompt_ids, args.tokens, |id| text.push(id)).with_context(file)?;

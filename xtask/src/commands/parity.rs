@@ -1,6 +1,7 @@
 //! `xtask parity`: regenerates every golden on every tier and thread count, and compares.
 //!
-//! `goldens/MD5SUMS` holds what the naive implementation computes; `--bless` writes it, and nothing else does. With
+//! `goldens/MD5SUMS` holds what the naive implementation computes, and for the encoders that are searches what ggml
+//! answered; `--bless` writes it, and nothing else does. With
 //! `--oracle DIR` the real ggml is asked again what `goldens/foreign/` holds of it, and about fresh rows as well.
 
 mod oracle;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use keepq_goldens::foreign::Foreign;
-use keepq_goldens::{Case, Output, Sums, cases};
+use keepq_goldens::{Blessing, Case, Sums, cases};
 use keepq_simd::Tier;
 
 use crate::files;
@@ -84,7 +85,7 @@ fn compare(cases: &[Case], sums: &Sums, threads: &[usize], table: &mut Table) ->
 
 /// Writes the naive implementation's MD5s, and ggml's answers where there are new ones.
 fn bless(cases: &[Case], answers: Option<&Foreign>) -> Result<Sums> {
-    let blessed: Vec<Output> = cases.iter().map(Case::bless).collect();
+    let blessed: Vec<Blessing> = cases.iter().map(Case::bless).collect();
     let stored;
     let foreign = match answers {
         Some(answers) => answers,
@@ -101,9 +102,10 @@ fn bless(cases: &[Case], answers: Option<&Foreign>) -> Result<Sums> {
         bail!("nothing is blessed: {} disagreements with {}", disagreements.len(), foreign.produced_by);
     }
     let mut sums = Sums::default();
-    for (case, output) in cases.iter().zip(&blessed) {
+    for (case, blessing) in cases.iter().zip(&blessed) {
         ensure!(sums.get(case.name()).is_none(), "two cases are called {}", case.name());
-        sums.push(case.name(), output.md5());
+        let golden = foreign.golden(case, blessing).with_context(|| format!("{}: nobody blesses it", case.name()))?;
+        sums.push(case.name(), golden);
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     if let Some(answers) = answers {

@@ -173,8 +173,9 @@ impl Ggml {
 fn activations(ty: GgmlType) -> Result<GgmlType> {
     Ok(match ty {
         GgmlType::F32 | GgmlType::F16 | GgmlType::BF16 => ty,
-        GgmlType::Q8_0 => GgmlType::Q8_0,
-        GgmlType::Q4_1 => GgmlType::Q8_1,
+        GgmlType::Q4_0 | GgmlType::Q5_0 | GgmlType::Q8_0 => GgmlType::Q8_0,
+        GgmlType::Q4_1 | GgmlType::Q5_1 => GgmlType::Q8_1,
+        GgmlType::Q2_K | GgmlType::Q3_K | GgmlType::Q4_K | GgmlType::Q5_K | GgmlType::Q6_K => GgmlType::Q8_K,
         _ => bail!("{ty}: its dots are not compared"),
     })
 }

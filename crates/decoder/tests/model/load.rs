@@ -1,8 +1,8 @@
 //! What a file must hold to be a model, and what is said of one that is none.
 
 use keepq_blocks::GgmlType;
-use keepq_decoder::Model;
-use keepq_gemm::Residency;
+use keepq_decoder::{Expansion, Model};
+use keepq_gemm::{Reason, Residency};
 use keepq_gguf::Gguf;
 
 use crate::tiny::{EMBEDDING, FEED_FORWARD, Key, Tiny};
@@ -18,14 +18,36 @@ fn nothing_is_expanded_unless_asked_for() {
     let file = Tiny::new().write();
     let gguf = Gguf::parse(&file).unwrap();
     let kept = Model::load(&gguf, Residency::Keep).unwrap();
-    assert_eq!((kept.report().expanded, kept.report().expanded_bytes), (0, 0));
+    assert_eq!((kept.report().expansions.len(), kept.report().expanded_bytes), (0, 0));
     for residency in [Residency::ExpandKn, Residency::ExpandNk, Residency::Reference] {
-        let report = Model::load(&gguf, residency).unwrap().report();
+        let model = Model::load(&gguf, residency).unwrap();
+        let report = model.report();
         // Five matrices of the first layer, two of the second, and the tied head: those of types with blocks.
         let elements = 2 * EMBEDDING * EMBEDDING + 2 * 32 * EMBEDDING + 3 * FEED_FORWARD * EMBEDDING + 50 * EMBEDDING;
-        assert_eq!((report.expanded, report.expanded_bytes), (8, 2 * elements));
+        assert_eq!((report.expansions.len(), report.expanded_bytes), (8, 2 * elements));
         assert!(report.kept_bytes < kept.report().kept_bytes);
     }
+}
+
+#[test]
+fn a_type_without_a_kernel_is_expanded_and_named_or_refused() {
+    let mut tiny = Tiny::new();
+    let tensor = tiny.tensors.iter_mut().find(|tensor| tensor.name == "blk.0.ffn_up.weight").unwrap();
+    tensor.ty = GgmlType::IQ4_NL;
+    tensor.bytes = (0..GgmlType::IQ4_NL.row_bytes(EMBEDDING).unwrap() * FEED_FORWARD).map(|i| (i % 32) as u8).collect();
+    let file = tiny.write();
+    let gguf = Gguf::parse(&file).unwrap();
+
+    let model = Model::load(&gguf, Residency::Keep).unwrap();
+    let expansion = Expansion {
+        tensor: "blk.0.ffn_up.weight".into(),
+        ty: GgmlType::IQ4_NL,
+        bytes: 2 * FEED_FORWARD * EMBEDDING,
+        reason: Reason::NoKernel,
+    };
+    assert_eq!((&model.report().expansions[..], model.report().expanded_bytes), (&[expansion][..], 12_288));
+    let error = Model::load(&gguf, Residency::Strict).unwrap_err().to_string();
+    assert_eq!(error, "tensor \"blk.0.ffn_up.weight\": IQ4_NL does not support multiplication in place");
 }
 
 #[test]
@@ -44,6 +66,8 @@ fn what_is_missing_or_wrong_is_named() {
         Tiny::new().set("llama.attention.layer_norm_rms_epsilon", Key::F32(-1.0)),
         Tiny::new().set("llama.rope.dimension_count", Key::U32(15)),
         Tiny::new().set("llama.rope.scaling.type", Key::String("yarn")),
+        Tiny::new().set("llama.rope.scale_linear", Key::F32(4.0)),
+        Tiny::new().set("llama.vocab_size", Key::U32(51)),
         Tiny::new().set("llama.expert_count", Key::U32(8)),
         Tiny::new().without("blk.1.attn_k.weight"),
         Tiny::new().replace("blk.0.ffn_down.weight", GgmlType::Q8_0, EMBEDDING, EMBEDDING),

@@ -12,7 +12,7 @@ const TOKENS: [u32; 9] = [3, 14, 15, 9, 26, 5, 35, 8, 9];
 
 /// The logits after each token, fed in pieces of these lengths.
 fn logits(model: &Model<'_>, settings: &Settings, pieces: &[usize]) -> Vec<u32> {
-    let mut session = Session::new(model, settings.driver(), TOKENS.len());
+    let mut session = Session::new(model, settings.driver(), TOKENS.len()).unwrap();
     let mut tokens = &TOKENS[..];
     let mut all = Vec::new();
     for &piece in pieces {
@@ -63,7 +63,7 @@ fn the_last_logits_are_the_last_of_all() {
     let model = Model::load(&gguf, Residency::Keep).unwrap();
     let settings = Settings::new(Tier::best(), 1, Residency::Keep).unwrap();
     let all = logits(&model, &settings, &[9]);
-    let mut session = Session::new(&model, settings.driver(), TOKENS.len());
+    let mut session = Session::new(&model, settings.driver(), TOKENS.len()).unwrap();
     let last: Vec<u32> = session.feed(&TOKENS, Logits::Last).unwrap().iter().map(|v| v.to_bits()).collect();
     assert_eq!(last, all[all.len() - VOCABULARY..]);
 }
@@ -74,8 +74,12 @@ fn what_cannot_be_fed_leaves_the_context_alone() {
     let gguf = Gguf::parse(&file).unwrap();
     let model = Model::load(&gguf, Residency::Keep).unwrap();
     let settings = Settings::new(Tier::best(), 1, Residency::Keep).unwrap();
-    let mut session = Session::new(&model, settings.driver(), 4);
+    let mut session = Session::new(&model, settings.driver(), 4).unwrap();
     session.feed(&[1, 2], Logits::Last).unwrap();
+    for capacity in [usize::MAX, usize::MAX / 64] {
+        let error = Session::new(&model, settings.driver(), capacity).unwrap_err();
+        assert_eq!(error, SessionError::NoMemory { capacity });
+    }
     assert_eq!(session.feed(&[], Logits::Last), Err(SessionError::NoTokens));
     let vocabulary = VOCABULARY;
     assert_eq!(session.feed(&[3, 50], Logits::Last), Err(SessionError::NoSuchToken { id: 50, vocabulary }));
@@ -91,14 +95,14 @@ fn generation_is_the_choice_of_each_step_fed_back() {
     let gguf = Gguf::parse(&file).unwrap();
     let model = Model::load(&gguf, Residency::Keep).unwrap();
     let settings = Settings::new(Tier::best(), 1, Residency::Keep).unwrap();
-    let mut session = Session::new(&model, settings.driver(), 16);
+    let mut session = Session::new(&model, settings.driver(), 16).unwrap();
     let ids = generate(&mut session, &mut Sampler::greedy(), &TOKENS[..4], 6, |_| true).unwrap();
     assert_eq!((ids.len(), session.positions()), (6, 4 + 5), "the last token is not fed");
 
-    let mut session = Session::new(&model, settings.driver(), 16);
+    let mut session = Session::new(&model, settings.driver(), 16).unwrap();
     let mut context = TOKENS[..4].to_vec();
     for &id in &ids {
-        let mut fresh = Session::new(&model, settings.driver(), 16);
+        let mut fresh = Session::new(&model, settings.driver(), 16).unwrap();
         let logits = fresh.feed(&context, Logits::Last).unwrap();
         assert_eq!(Sampler::greedy().sample(logits), Some(id));
         context.push(id);
@@ -130,7 +134,7 @@ fn a_model_without_a_choice_of_order_is_what_the_formula_says() {
     let gguf = Gguf::parse(&file).unwrap();
     let model = Model::load(&gguf, Residency::Keep).unwrap();
     let settings = Settings::new(Tier::PORTABLE, 1, Residency::Keep).unwrap();
-    let mut session = Session::new(&model, settings.driver(), 2);
+    let mut session = Session::new(&model, settings.driver(), 2).unwrap();
     let got = session.feed(&[7, 11], Logits::Last).unwrap().to_vec();
 
     let row = |name: &str, i: usize| {

@@ -15,10 +15,10 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// `n` rows and `m` tokens of several kinds in turn, k of so many blocks of 32; five elements more where the type
-    /// has no blocks.
+    /// `n` rows and `m` tokens of several kinds in turn, k of so many blocks; where the type has none, of as many times 32
+    /// and five elements.
     pub(crate) fn new(ty: &NaiveType, m: usize, n: usize, blocks: usize) -> Self {
-        let k = 32 * blocks + if ty.is_float() { 5 } else { 0 };
+        let k = ty.chunk() * blocks + if ty.is_float() { 5 } else { 0 };
         let rows = [Weights::Encoded(Floats::Gaussian), Weights::Codes, Weights::Encoded(Floats::Asymmetric)];
         let tokens = [Floats::Gaussian, Floats::Asymmetric, Floats::Outlier];
         Self {

@@ -74,7 +74,8 @@ impl fmt::Display for WriteError {
 impl core::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Self::Stream { error, .. } | Self::Io(error) | Self::File { error, .. } => Some(error),
+            // The text holds the error itself.
+            Self::Stream { error, .. } | Self::Io(error) | Self::File { error, .. } => error.source(),
             _ => None,
         }
     }

