@@ -208,6 +208,13 @@ mod tests {
     }
 
     #[test]
+    fn a_sub_block_below_1e_15_is_zero_and_one_at_1e_15_is_not() {
+        let below = f32::from_bits(NEGLIGIBLE.to_bits() - 1);
+        assert_eq!(search(&[below; 16]), (0.0, [0; 16]));
+        assert!(search(&[NEGLIGIBLE; 16]).0 < 0.0);
+    }
+
+    #[test]
     fn zeros_have_neither_scales_nor_codes() {
         assert_eq!(BlockQ3_K::encode(&[-0.0; 256]), BlockQ3_K::zeroed());
     }

@@ -163,6 +163,13 @@ mod tests {
     }
 
     #[test]
+    fn a_sub_block_below_1e_15_is_zero_and_one_at_1e_15_is_not() {
+        let below = f32::from_bits(NEGLIGIBLE.to_bits() - 1);
+        assert_eq!(search(&[below; 16]), (0.0, [0; 16]));
+        assert!(search(&[NEGLIGIBLE; 16]).0 < 0.0);
+    }
+
+    #[test]
     fn a_zero_sub_block_has_scale_zero_and_a_zero_block_no_bytes() {
         let mut x = [0.0; 256];
         x[0] = 1.0;

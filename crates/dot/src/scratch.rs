@@ -6,7 +6,7 @@ use keepq_act::ActFormat;
 
 use crate::Product;
 use crate::panel::{DEPTH, Panel, TOKENS, TokenPanel, WeightGroup, WeightHead};
-use crate::strip::{IN_PLACE_TOKENS, STRIP_ROWS};
+use crate::strip::{SCRATCH_FROM, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -32,7 +32,7 @@ impl Scratch {
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
     pub fn fit(&mut self, product: &Product<'_>) {
         let (m, k) = (product.x().m(), product.w().k());
-        if m <= IN_PLACE_TOKENS {
+        if m < SCRATCH_FROM {
             return;
         }
         match product.x().format() {

@@ -11,8 +11,11 @@ use crate::{Product, Quantized, Scratch, Target};
 /// The most rows of weights in a strip.
 pub const STRIP_ROWS: usize = ROWS;
 
-/// Up to so many tokens, rows are multiplied where they lie: decoding them first would not pay.
-pub(crate) const IN_PLACE_TOKENS: usize = 2;
+/// Up to so many tokens, rows of float weights are multiplied where they lie: widening them first would not pay.
+const FLOAT_IN_PLACE_TOKENS: usize = 2;
+
+/// The fewest tokens with which a strip needs scratch, on any target.
+pub(crate) const SCRATCH_FROM: usize = 3;
 
 /// Multiplies all rows of `product` by all its tokens: `y[t * n + r]`, overwritten.
 ///
@@ -59,7 +62,7 @@ fn quantized<T: Target, B: Quantized>(
     let row_blocks = product.w().k() / B::LEN;
     if row_blocks == 0 {
         y.fill(0.0);
-    } else if m <= IN_PLACE_TOKENS {
+    } else if m <= T::IN_PLACE_TOKENS {
         target.run(
             #[inline(always)]
             || in_place(blocks, row_blocks, x, y),
@@ -76,7 +79,7 @@ fn quantized<T: Target, B: Quantized>(
 fn float<T: Target, E: Element>(target: T, elements: &[E], pair: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
     let Acts::F32(x) = pair.x().typed() else { unreachable!("Product::new checks the format") };
     let (m, n, k) = (pair.x().m(), pair.w().n(), pair.w().k());
-    if m <= IN_PLACE_TOKENS {
+    if m <= FLOAT_IN_PLACE_TOKENS {
         target.run(
             #[inline(always)]
             || product(target, elements, n, k, x, y),

@@ -25,6 +25,7 @@ pulp::simd_type! {
 }
 
 impl Target for X86_64V3 {
+    const IN_PLACE_TOKENS: usize = 2;
     type F32s = __m256;
     type I32s = __m256i;
 
