@@ -27,3 +27,8 @@ pub(crate) fn decode_blocks<B: Block>(blocks: &[B], out: &mut [f32]) {
         elements.copy_from_slice(block.decode().as_ref());
     }
 }
+
+/// The first block with an element that is infinite or NaN.
+pub(crate) fn first_not_finite<B: Block>(blocks: &[B]) -> Option<usize> {
+    blocks.iter().position(|block| block.decode().as_ref().iter().any(|element| !element.is_finite()))
+}

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
-use crate::block::{Block, decode_blocks};
+use crate::block::{Block, decode_blocks, first_not_finite};
 use crate::{
     Bf16, BlockF32, BlockIQ4_NL, BlockIQ4_XS, BlockMXFP4, BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K,
     BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0, F16, GgmlType,
@@ -45,6 +45,10 @@ macro_rules! storage_types {
                         Self::$ty(&blocks[range.start * row..range.end * row])
                     })*
                 }
+            }
+
+            fn first_not_finite(&self) -> Option<usize> {
+                match self { $(Self::$ty(blocks) => first_not_finite(blocks),)* }
             }
 
             /// Writes the elements to `out`, which holds exactly as many.
@@ -182,6 +186,16 @@ impl<'a> Matrix<'a> {
         }
         self.rows(row..row + 1).typed.decode(out);
         Ok(())
+    }
+}
+
+impl Matrix<'_> {
+    /// Row, and block in the row, of the first element that is infinite or NaN, as a damaged scale makes them; `None`
+    /// where all are finite. Reads all of the weights.
+    #[must_use]
+    pub fn first_not_finite(&self) -> Option<(usize, usize)> {
+        let row_blocks = self.k / self.ty().block_len();
+        self.typed.first_not_finite().map(|block| (block / row_blocks, block % row_blocks))
     }
 }
 
@@ -337,6 +351,16 @@ mod tests {
             w.rows(2..3).decode_row(0, &mut part).unwrap();
             assert_eq!(whole.map(f32::to_bits), part.map(f32::to_bits), "{ty}");
         }
+    }
+
+    #[test]
+    fn a_scale_that_is_not_finite_is_found() {
+        let mut bytes = [0; 6 * 34];
+        let whole = |bytes: &[u8]| Matrix::new(GgmlType::Q8_0, 2, 96, bytes).unwrap().first_not_finite();
+        bytes[4 * 34 + 2] = 1;
+        assert_eq!(whole(&bytes), None);
+        bytes[4 * 34..][..2].copy_from_slice(&0x7e00_u16.to_le_bytes());
+        assert_eq!(whole(&bytes), Some((1, 1)));
     }
 
     #[test]

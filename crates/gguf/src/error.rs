@@ -251,6 +251,13 @@ pub enum ErrorKind {
     Type(TypeIdError),
     /// The tensor is no matrix of its type.
     Matrix(MatrixError),
+    /// A block of a tensor holds an element that is infinite or NaN.
+    NotFinite {
+        /// The row, counted through all matrices of a stack.
+        row: usize,
+        /// The block in the row.
+        block: usize,
+    },
     /// A matrix was asked for, and the tensor is a stack of them.
     Stack {
         /// Matrices in the stack.
@@ -312,6 +319,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Type(error) => error.fmt(f),
             Self::Matrix(error) => error.fmt(f),
+            Self::NotFinite { row, block } => write!(f, "block {block} of row {row} is not finite"),
             Self::Stack { slices } => write!(f, "a stack of {slices} matrices, expected one matrix"),
             Self::NoSuchSlice { index, slices } => write!(f, "slice {index} of a stack of {slices}"),
             Self::Missing => f.write_str("not in the file"),

@@ -116,6 +116,21 @@ impl<'a> Tensor<'a> {
         Matrix::new(ty, n, k, bytes).map_err(|error| self.error(ErrorKind::Matrix(error)))
     }
 
+    /// Checks that every element is finite: a file with damaged scales opens, and poisons whatever reads it. Reads all of
+    /// the tensor's bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFinite`] for the first block with an infinite or NaN element; those of [`slice`](Self::slice).
+    pub fn verify(&self) -> Result<(), GgufError> {
+        for index in 0..usize::try_from(self.slices()).map_err(|_| self.error(self.shape.too_large()))? {
+            let matrix = self.slice(index)?;
+            if let Some((row, block)) = matrix.first_not_finite() {
+                return Err(self.error(ErrorKind::NotFinite { row: index * matrix.n() + row, block }));
+            }
+        }
+        Ok(())
+    }
+
     fn known_type(&self) -> Result<GgmlType, GgufError> {
         self.ty().map_err(|error| self.error(ErrorKind::Type(error)))
     }

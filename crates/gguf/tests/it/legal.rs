@@ -1,5 +1,6 @@
 //! Files that look odd and are legal.
 
+use keepq_gguf::write::Writer;
 use keepq_gguf::{GgmlType, Gguf, Items, Tensor, TypeIdError, Value, ValueType};
 
 use crate::raw::{Raw, tensor, value};
@@ -198,4 +199,23 @@ fn values_are_shown_on_one_short_line() {
     general.name = "a\nname a\nname a\nname a\nname a\nname a\nname a\nname a\nname a\nname a\nname a\nname a\nn"… (700 bytes)
     numbers = [0, 1, 2, 3, 4, 5, 6, 7, … 92 more]
     "#);
+}
+
+#[test]
+fn scales_that_are_not_finite_open_and_are_found() {
+    let mut data = vec![0; 2 * 3 * 2 * 34]; // two matrices of three rows of two blocks
+    let stack = |data: &[u8]| {
+        let mut writer = Writer::new();
+        writer.tensor("experts", GgmlType::Q8_0, &[64, 3, 2], data).unwrap();
+        let mut file = Vec::new();
+        writer.write_to(&mut file).unwrap();
+        Gguf::parse(&file).unwrap().tensor("experts").unwrap().verify().map_err(|error| error.to_string())
+    };
+    assert_eq!(stack(&data), Ok(()));
+    data[9 * 34..][..2].copy_from_slice(&[0, 0x7c]);
+    let error = stack(&data).unwrap_err();
+    assert!(
+        error.starts_with("tensor \"experts\" at byte ") && error.ends_with(": block 1 of row 4 is not finite"),
+        "{error}"
+    );
 }
