@@ -81,7 +81,7 @@ impl ActBuf {
     /// Lends the buffer to several matrices that read the same `x`, whatever formats their types want: each format is
     /// quantized when it is first asked for, and once.
     pub fn share<'a>(&'a mut self, m: usize, k: usize, x: &'a [f32]) -> SharedActs<'a> {
-        SharedActs { buf: self, m, k, x, quantized: [None; 2] }
+        SharedActs { buf: self, m, k, x, has_q8_0: false, has_q8_k: false }
     }
 
     /// Takes activations in ggml's Q8_0 form: `m * k / 32` blocks. The sums are computed here.
@@ -134,8 +134,8 @@ pub struct SharedActs<'a> {
     m: usize,
     k: usize,
     x: &'a [f32],
-    /// The formats that the buffer holds `x` in.
-    quantized: [Option<ActFormat>; 2],
+    has_q8_0: bool,
+    has_q8_k: bool,
 }
 
 impl SharedActs<'_> {
@@ -150,14 +150,15 @@ impl SharedActs<'_> {
     /// # Errors
     /// As [`ActBuf::quantize`].
     pub fn rows(&mut self, format: ActFormat) -> Result<ActRows<'_>, ActError> {
-        if !self.quantized.contains(&Some(format)) {
-            let rows = self.buf.quantize(format, self.m, self.k, self.x)?;
-            match format {
-                // Floats are not copied to the buffer, but viewed where they are.
-                ActFormat::F32 => return ActRows::f32(self.m, self.k, self.x),
-                ActFormat::Q8_0 => self.quantized[0] = Some(rows.format()),
-                ActFormat::Q8_K => self.quantized[1] = Some(rows.format()),
-            }
+        let held = match format {
+            // Floats are not copied to the buffer, but viewed where they are.
+            ActFormat::F32 => return ActRows::f32(self.m, self.k, self.x),
+            ActFormat::Q8_0 => &mut self.has_q8_0,
+            ActFormat::Q8_K => &mut self.has_q8_k,
+        };
+        if !*held {
+            self.buf.quantize(format, self.m, self.k, self.x)?;
+            *held = true;
         }
         Ok(self.buf.view(format, self.m, self.k))
     }
