@@ -18,7 +18,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::bench::process as bench_arm;
-use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, tokens};
+use commands::quantize::llama as llama_quantize;
+use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, quantize, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -44,10 +45,15 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
+    /// llama.cpp's own quantization of a file, for comparison
+    #[command(hide = true)]
+    LlamaQuantize(llama_quantize::Args),
     /// Fetch a published model file into the cache
     Model(model::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
+    /// Write a model file with its matrices in another type
+    Quantize(quantize::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
     Tokens(tokens::Args),
 }
@@ -68,8 +74,10 @@ fn main() -> ExitCode {
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::LlamaQuantize(args) => llama_quantize::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
         Command::Tokens(args) => tokens::run(&args),
     };
     match result {

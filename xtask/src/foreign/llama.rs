@@ -17,6 +17,7 @@
 mod abi;
 mod files;
 mod log;
+mod quantize;
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! What libllama's C interface looks like in memory, and the proof that the opened library agrees.
 //!
 //! The layouts are those of llama.cpp's releases 0.4 and 0.5. They change between releases without
-//! a change of symbol names, so nothing is passed to the library before [`ModelParams::defaults`]
-//! and [`ContextParams::defaults`] have found every field where it is expected.
+//! a change of symbol names, so no struct is passed to the library before its `defaults` ([`ModelParams::defaults`],
+//! [`ContextParams::defaults`], [`QuantizeParams::defaults`]) has found every field where it is expected.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -74,6 +74,8 @@ functions! {
         fn llama_context_default_params(*mut c_void) -> *mut c_void;
         fn llama_model_load_from_file(*const c_char, ModelParams) -> *mut c_void;
         fn llama_model_free(*mut c_void);
+        fn llama_model_quantize_default_params(*mut c_void) -> *mut c_void;
+        fn llama_model_quantize(*const c_char, *const c_char, *const QuantizeParams) -> u32;
         fn llama_model_get_vocab(*const c_void) -> *const c_void;
         fn llama_vocab_n_tokens(*const c_void) -> i32;
         fn llama_vocab_is_eog(*const c_void, i32) -> bool;
@@ -197,6 +199,27 @@ params! {
     }
 }
 
+params! {
+    /// `struct llama_model_quantize_params`.
+    QuantizeParams {
+        nthread: i32 = 0,
+        ftype: c_int = 7,
+        output_tensor_type: c_int = 43,
+        token_embedding_type: c_int = 43,
+        allow_requantize: u8 = 0,
+        quantize_output_tensor: u8 = 1,
+        only_copy: u8 = 0,
+        pure: u8 = 0,
+        keep_split: u8 = 0,
+        dry_run: u8 = 0,
+        imatrix: *const c_void = NULL,
+        kv_overrides: *const c_void = NULL,
+        tt_overrides: *const c_void = NULL,
+        prune_layers: *const c_void = NULL,
+        max_buf_size: usize = 8 << 30,
+    }
+}
+
 /// `struct llama_batch`. Null `pos`, `n_seq_id` and `seq_id` mean the next positions of sequence 0.
 #[repr(C)]
 pub(super) struct Batch {
@@ -244,6 +267,7 @@ mod tests {
     fn sizes_are_those_of_the_c_structs() {
         assert_eq!(size_of::<ModelParams>(), 80);
         assert_eq!(size_of::<ContextParams>(), 160);
+        assert_eq!(size_of::<QuantizeParams>(), 64);
         assert_eq!(size_of::<Batch>(), 56);
     }
 
