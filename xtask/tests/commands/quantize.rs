@@ -15,7 +15,7 @@ use keepq_simd::Tier;
 use serde_json::json;
 
 use crate::support::{names_in, printed, synthetic, temporary_folder, xtask};
-use shapes::write_shapes;
+use shapes::{KEPT, write_shapes};
 
 /// The types, with what stands in for each where rows are no multiple of 256, and its `general.file_type`.
 const TYPES: [(&str, &str, u32); 13] = [
@@ -40,61 +40,76 @@ fn quantize(from: &Path, ty: &str, out: &Path) -> Command {
     command
 }
 
+/// The type that a tensor has when its file was quantized to `name`.
+fn expected(source: &Tensor<'_>, name: &str, fallback: &str) -> GgmlType {
+    let from = source.ty().expect("a known type");
+    let dims = source.dims();
+    let named = |name| GgmlType::from_name(name).expect("a type");
+    match (dims.len(), dims[0] % 256, dims[0] % 32) {
+        (1, ..) => from,
+        _ if KEPT.contains(&source.name()) => from,
+        (_, 0, _) => named(name),
+        (_, _, 0) => named(fallback),
+        _ if name.contains('Q') => GgmlType::F16,
+        _ => named(name),
+    }
+}
+
 /// The bytes of a tensor in another type, a row at a time.
 fn encoded(tensor: &Tensor<'_>, ty: GgmlType) -> Vec<u8> {
-    let matrix = tensor.matrix().expect("a matrix");
-    let mut row = vec![0.0; matrix.k()];
-    let mut bytes = vec![0; ty.row_bytes(matrix.k()).expect("whole blocks")];
-    let rows = 0..matrix.n();
-    rows.flat_map(|n| {
-        matrix.decode_row(n, &mut row).expect("a row");
-        encode_row(ty, &row, &mut bytes).expect("finite elements");
-        bytes.clone()
-    })
-    .collect()
+    let mut bytes = Vec::new();
+    for slice in 0..tensor.slices() as usize {
+        let matrix = tensor.slice(slice).expect("a matrix");
+        let mut row = vec![0.0; matrix.k()];
+        let mut encoded = vec![0; ty.row_bytes(matrix.k()).expect("whole blocks")];
+        for n in 0..matrix.n() {
+            matrix.decode_row(n, &mut row).expect("a row");
+            encode_row(ty, &row, &mut encoded).expect("finite elements");
+            bytes.extend_from_slice(&encoded);
+        }
+    }
+    bytes
 }
 
 /// The keys that do not change, with their values.
 fn kept<'a>(gguf: &Gguf<'a>) -> Vec<(&'a str, Value<'a>)> {
     let changed = ["general.quantization_version", "general.file_type"];
-    gguf.metadata().filter(|(key, _)| !changed.contains(key)).collect()
+    gguf.metadata().filter(|(key, _)| !changed.contains(key) && !key.starts_with("split.")).collect()
 }
 
 #[test]
 fn every_type_has_the_bytes_of_decoded_and_encoded_rows() {
     let dir = temporary_folder();
-    let out = dir.path().join("model.gguf");
-    let before = Source::map(synthetic()).expect("a file");
-    let before = before.parse().expect("a GGUF file");
-    for (name, fallback, file_type) in TYPES {
-        printed(&mut quantize(synthetic(), &name.to_lowercase(), &out));
-        let after = Source::map(&out).expect("a file");
-        let after = after.parse().expect("a GGUF file");
+    let [shapes, out] = ["shapes.gguf", "out.gguf"].map(|name| dir.path().join(name));
+    write_shapes(&shapes);
+    for file in [synthetic(), &shapes] {
+        let before = Source::map(file).expect("a file");
+        let before = before.parse().expect("a GGUF file");
+        for (name, fallback, file_type) in TYPES {
+            printed(&mut quantize(file, &name.to_lowercase(), &out));
+            let after = Source::map(&out).expect("a file");
+            let after = after.parse().expect("a GGUF file");
 
-        assert_eq!(kept(&after), kept(&before), "{name}");
-        assert_eq!(after.value("general.file_type"), Some(Value::U32(file_type)));
-        assert_eq!(after.value("general.quantization_version"), Some(Value::U32(2)));
-        assert_eq!(after.tensors().len(), before.tensors().len());
-        for source in before.tensors() {
-            let tensor = after.require_tensor(source.name()).expect("the same tensors");
-            assert_eq!(tensor.dims(), source.dims(), "{name}");
-            let ty = match source.dims() {
-                [_] => source.ty().expect("a known type"),
-                [k, ..] => {
-                    GgmlType::from_name(if k.is_multiple_of(256) { name } else { fallback }).expect("a known type")
-                }
-                [] => unreachable!("a tensor has a dimension"),
-            };
-            assert_eq!(tensor.ty(), Ok(ty), "{name}: {}", source.name());
-            let data = tensor.data().expect("its bytes");
-            if source.ty() == Ok(ty) {
-                assert_eq!(data, source.data().expect("its bytes"), "{name}: {}", source.name());
-            } else {
-                assert_eq!(data, encoded(source, ty), "{name}: {}", source.name());
+            assert_eq!(kept(&after), kept(&before), "{name}");
+            assert_eq!(after.value("general.file_type"), Some(Value::U32(file_type)));
+            assert_eq!(after.value("general.quantization_version"), Some(Value::U32(2)));
+            assert_eq!(after.metadata().len(), kept(&after).len() + 2, "{name}: a key of a split file");
+            assert_eq!(after.tensors().len(), before.tensors().len());
+            for source in before.tensors() {
+                let tensor = after.require_tensor(source.name()).expect("the same tensors");
+                let ty = expected(source, name, fallback);
+                assert_eq!((tensor.dims(), tensor.ty()), (source.dims(), Ok(ty)), "{name}: {}", source.name());
+                let data = tensor.data().expect("its bytes");
+                let same = if source.ty() == Ok(ty) {
+                    data == source.data().expect("its bytes")
+                } else {
+                    data == encoded(source, ty)
+                };
+                assert!(same, "{name}: {}", source.name());
             }
         }
     }
-    assert_eq!(names_in(dir.path()), ["model.gguf"]);
+    assert_eq!(names_in(dir.path()).len(), 2);
 }
 
 /// The logits after each of some tokens.

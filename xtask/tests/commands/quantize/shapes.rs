@@ -8,23 +8,31 @@ use keepq_gguf::{GgmlType, Source};
 
 use crate::support::synthetic;
 
-/// Names that are kept for what they are called, and some that are like them and are not.
-pub(super) const NAMES: [&str; 16] = [
-    "output.weight",
+/// Names of matrices that are kept for what they are called.
+pub(super) const KEPT: [&str; 13] = [
     "position_embd.weight",
     "token_types.weight",
-    "rope_freqs.weight",
     "blk.0.ffn_gate_inp.weight",
-    "blk.0.ffn_gate_inp_shexp.weight",
     "blk.0.attn_rel_b.weight",
     "blk.0.attn_norm.weight",
-    "blk.0.attn_norm_2.weight",
     "blk.0.attn_q.bias",
     "blk.0.laurel_l.weight",
     "blk.0.ssm_conv1d.weight",
     "blk.0.time_mix_w1.weight",
-    "blk.0.time_mix_key.weight",
     "v.patch_embd.weight",
+    "v.blk.0.attn_k.scale",
+    // With a type that has no decoder, and with one that has no encoder.
+    "blk.0.ffn_gate_tid2eid.weight",
+    "blk.0.indexer.k_proj.weight",
+];
+
+/// Names that are like them, and are not.
+const LIKE_KEPT: [&str; 6] = [
+    "output.weight",
+    "rope_freqs.weight",
+    "blk.0.ffn_gate_inp_shexp.weight",
+    "blk.0.attn_norm_2.weight",
+    "blk.0.time_mix_key.weight",
     "blk.10.attn_q.weight",
 ];
 
@@ -103,10 +111,15 @@ pub(super) fn write_shapes(path: &Path) {
     ] {
         tensors.push((format!("blk.1.ffn_{}.weight", tensors.len()), ty, dims.to_vec()));
     }
-    tensors.extend(NAMES.map(|name| (name.to_owned(), F32, vec![64, 4])));
-    tensors.push(("blk.0.ffn_gate_tid2eid.weight".to_owned(), I32, vec![8, 4]));
-    tensors.push(("blk.0.indexer.k_proj.weight".to_owned(), MXFP4, vec![32, 4]));
-
+    tensors.extend(LIKE_KEPT.map(|name| (name.to_owned(), F32, vec![64, 4])));
+    tensors.extend(KEPT.map(|name| {
+        let ty = match name {
+            "blk.0.ffn_gate_tid2eid.weight" => I32,
+            "blk.0.indexer.k_proj.weight" => MXFP4,
+            _ => F32,
+        };
+        (name.to_owned(), ty, vec![64, 4])
+    }));
     for (seed, (name, ty, dims)) in (0..).zip(tensors) {
         let count = dims.iter().product::<u64>() as usize;
         writer.tensor_with(&name, ty, &dims, move |out| out.write_all(&data(ty, seed, count))).expect("a tensor");
