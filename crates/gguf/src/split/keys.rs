@@ -34,16 +34,11 @@ impl Place {
         let (number, count) = match (metadata.get(NUMBER)?, metadata.get(COUNT)?) {
             (None | Some(0), None) => return Ok(None),
             // A later file of a set, whatever is not said of the others.
-            (Some(1..), None) => return Err(missing(COUNT)),
+            (Some(1..), None) => return Err(no_count()),
             (None, Some(2..)) => return Err(missing(NUMBER)),
             (number, Some(count)) => (number.unwrap_or(0), count),
         };
         Ok(Some(Self { number, count }))
-    }
-
-    /// The same for a file that must be one of a set.
-    pub(super) fn require(metadata: &Metadata<'_>) -> Result<Self, GgufError> {
-        Self::read(metadata)?.ok_or_else(|| missing(COUNT))
     }
 
     /// Files that there are.
@@ -69,6 +64,14 @@ impl Place {
             _ => Ok(()),
         }
     }
+
+    /// The tensors of all files, as the first one says; it must where there are others.
+    pub(super) fn total(self, first: &Metadata<'_>) -> Result<Option<u64>, GgufError> {
+        match first.get(TENSORS)? {
+            None if self.files() > 1 => Err(missing(TENSORS)),
+            total => Ok(total),
+        }
+    }
 }
 
 /// Refuses a later file that is not of the model that the first one is of.
@@ -91,16 +94,7 @@ fn same(a: Value<'_>, b: Value<'_>) -> bool {
     }
 }
 
-/// The tensors of all files, as the first one says; it must where there are others.
-pub(super) fn total(first: &Metadata<'_>) -> Result<Option<u64>, GgufError> {
-    let Some(place) = Place::read(first)? else { return Ok(None) };
-    match first.get(TENSORS)? {
-        None if place.files() > 1 => Err(missing(TENSORS)),
-        total => Ok(total),
-    }
-}
-
-/// Checks that number against the tensors that there are.
+/// Checks the number of tensors that the first file says against those that there are.
 pub(super) fn check_total(found: u64, set: &Gguf<'_>) -> Result<(), GgufError> {
     let expected = set.tensors().len() as u64;
     if found == expected {
@@ -108,6 +102,11 @@ pub(super) fn check_total(found: u64, set: &Gguf<'_>) -> Result<(), GgufError> {
     } else {
         Err(set.entries().error(TENSORS, ErrorKind::TensorCount { found, expected }))
     }
+}
+
+/// That a file of a set does not say that it is one.
+pub(super) fn no_count() -> GgufError {
+    missing(COUNT)
 }
 
 fn missing(key: &str) -> GgufError {

@@ -19,7 +19,8 @@ pub(crate) use name::Suffix;
 /// Opens a model, whether it is one file or a set of several, whichever of them `path` names.
 ///
 /// `open` is [`Source::map`], with its contract for every file, or [`Source::read`]. A file is one of a set where its
-/// metadata say so (`split.count` above 1); the others lie beside it, under the same name with other numbers:
+/// metadata say so (`split.count` above 1). It has a name of this form, and the others lie beside it, under the same name
+/// with other numbers:
 ///
 /// ```text
 /// model-00001-of-00003.gguf    all metadata; may have no tensors
@@ -30,6 +31,8 @@ pub(crate) use name::Suffix;
 /// Nothing but the numbers in the name changes, so that no path leads out of the folder. Whether all files are there is
 /// known before the first of the others is opened, and nothing is reserved by their number. A count of 1 is a whole file,
 /// as is 0, which `gguf-split --merge` leaves in what it makes of a set.
+///
+/// Where the name has not this form, nothing is read here: that such a file is not whole is said when it is parsed.
 ///
 /// ```
 /// use keepq_gguf::{GgmlType, Source, open_set, write::Writer};
@@ -58,18 +61,20 @@ pub(crate) use name::Suffix;
 /// ```
 ///
 /// # Errors
-/// [`OpenError`] with the path of the file at fault: [`OpenErrorKind::ShardName`] where it is called otherwise,
-/// [`OpenErrorKind::MissingShard`] for the first that is not there, [`OpenErrorKind::Parse`] for metadata that cannot be
-/// read, or that say otherwise than the name ([`ErrorKind::ShardNumber`](crate::ErrorKind::ShardNumber),
-/// [`ErrorKind::NotAsNamed`](crate::ErrorKind::NotAsNamed)); those of `open`.
+/// [`OpenError`] with the path of the file at fault: [`OpenErrorKind::MissingShard`] for the first that is not there,
+/// [`OpenErrorKind::Parse`] for metadata that cannot be read, or that say otherwise than the name
+/// ([`ErrorKind::ShardNumber`](crate::ErrorKind::ShardNumber), [`ErrorKind::NotAsNamed`](crate::ErrorKind::NotAsNamed));
+/// those of `open`.
 pub fn open_set(
     path: impl AsRef<Path>,
     open: impl Fn(PathBuf) -> Result<Source, OpenError>,
 ) -> Result<SourceSet, OpenError> {
     let path = path.as_ref();
     let given = open(path.into())?;
-    let name = path.file_name().and_then(ShardName::parse);
-    let Some(name) = name_in_set(&given, name)? else { return Ok(SourceSet { sources: vec![given] }) };
+    let name = match path.file_name().and_then(ShardName::parse) {
+        Some(name) if check_in_set(&given, &name)? && name.count > 1 => name,
+        _ => return Ok(SourceSet { sources: vec![given] }),
+    };
 
     let beside = |number| path.with_file_name(name.with_number(number).to_string());
     for number in 1..=name.count {
@@ -92,17 +97,19 @@ pub fn open_set(
     Ok(SourceSet { sources })
 }
 
-/// The name of a file of several, checked against its metadata; none where it is the only one.
-fn name_in_set<'n>(given: &Source, name: Option<ShardName<'n>>) -> Result<Option<ShardName<'n>>, OpenError> {
-    let metadata = metadata(given)?;
-    let error = |error| given.error(error);
-    let Some(place) = Place::read(&metadata).map_err(error)? else { return Ok(None) };
-    place.check(name.as_ref(), &metadata).map_err(error)?;
-    if name.is_none() && place.files() > 1 {
-        let kind = OpenErrorKind::ShardName { number: place.number + 1, count: place.count };
-        return Err(OpenError::new(given.path().into(), kind));
-    }
-    Ok(name.filter(|name| name.count > 1))
+/// Whether the metadata say that the file is one of a set: then it must be the one that its name says.
+fn check_in_set(source: &Source, name: &ShardName<'_>) -> Result<bool, OpenError> {
+    // The metadata alone: before it is known whether the set is whole, nothing else is needed.
+    let read = |bytes| {
+        let mut cursor = Cursor::new(bytes);
+        let header = Header::read(&mut cursor, bytes)?;
+        let metadata = Metadata::read(&mut cursor, header.keys)?;
+        match Place::read(&metadata)? {
+            Some(place) => place.check(Some(name), &metadata).map(|()| true),
+            None => Ok(false),
+        }
+    };
+    read(source.as_bytes()).map_err(|error| source.error(error))
 }
 
 /// Opens another file of the set, which must say of itself what its name says.
@@ -112,11 +119,7 @@ fn open_beside(
     open: impl Fn(PathBuf) -> Result<Source, OpenError>,
 ) -> Result<Source, OpenError> {
     let source = open(path)?;
-    let metadata = metadata(&source)?;
-    Place::require(&metadata)
-        .and_then(|place| place.check(Some(name), &metadata))
-        .map_err(|error| source.error(error))?;
-    Ok(source)
+    if check_in_set(&source, name)? { Ok(source) } else { Err(source.error(keys::no_count())) }
 }
 
 /// How many files of the set are missing, one of which is at `path`; none where the folder cannot be listed. Takes time by
@@ -127,16 +130,6 @@ fn count_missing(path: &Path, name: &ShardName<'_>) -> Option<u16> {
     let there = fs::read_dir(folder).ok()?.flatten().filter(beside).count();
     // One at least: where a link leads nowhere, its name is there and the file is not.
     Some(usize::from(name.count).saturating_sub(there).max(1) as u16)
-}
-
-/// The metadata alone: what a file says of its set, before it is known whether the set is whole.
-fn metadata(source: &Source) -> Result<Metadata<'_>, OpenError> {
-    let read = |bytes| {
-        let mut cursor = Cursor::new(bytes);
-        let header = Header::read(&mut cursor, bytes)?;
-        Metadata::read(&mut cursor, header.keys)
-    };
-    read(source.as_bytes()).map_err(|error| source.error(error))
 }
 
 /// Owns the bytes of all files of a model, of one file or several; a [`Gguf`] borrows from it. [`open_set`] makes it.
@@ -156,6 +149,7 @@ impl SourceSet {
     /// Parses all files, as one: the metadata of the first, the tensors of all in the order of the files.
     ///
     /// # Errors
+    /// [`OpenErrorKind::ShardName`] where the one file is one of several, and is not called as one.
     /// [`OpenErrorKind::Parse`] with the path of the file at fault: what is wrong with one file, as in [`Gguf::parse`];
     /// [`ErrorKind::NotAsFirst`](crate::ErrorKind::NotAsFirst) for a file of another model,
     /// [`ErrorKind::InTwoShards`](crate::ErrorKind::InTwoShards) for a tensor that two files have,
@@ -164,7 +158,7 @@ impl SourceSet {
     pub fn parse(&self) -> Result<Gguf<'_>, OpenError> {
         let (first, others) = (&self.sources[0], &self.sources[1..]);
         let mut gguf = first.parse()?;
-        let total = keys::total(gguf.entries()).map_err(|error| first.error(error))?;
+        let total = self.total(gguf.entries())?;
         let mut tensors = Vec::new();
         for source in others {
             let later = source.parse()?;
@@ -176,6 +170,20 @@ impl SourceSet {
             keys::check_total(total, &gguf).map_err(|error| first.error(error))?;
         }
         Ok(gguf)
+    }
+
+    /// How many tensors the first file says there are; none where it says nothing of a set. The file may be alone and not
+    /// whole: where its name was none of a set, this is the first look at what the metadata say.
+    fn total(&self, metadata: &Metadata<'_>) -> Result<Option<u64>, OpenError> {
+        let first = &self.sources[0];
+        let error = |error| first.error(error);
+        let Some(place) = Place::read(metadata).map_err(error)? else { return Ok(None) };
+        place.check(None, metadata).map_err(error)?;
+        if usize::from(place.files()) > self.sources.len() {
+            let kind = OpenErrorKind::ShardName { number: place.number + 1, count: place.count };
+            return Err(OpenError::new(first.path().into(), kind));
+        }
+        place.total(metadata).map_err(error)
     }
 
     /// An error about a tensor, with the path of the file that it is in.
