@@ -5,8 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use keepq_gguf::{OpenErrorKind, Source, Value, open_set};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::{OPENERS, Shard, files_in, name, three, written};
+use crate::walk::walk;
 
 /// A way to spoil the files that [`three`] makes.
 struct Damage {
@@ -79,6 +82,20 @@ const KEYS: [Damage; 15] = [
     damage("tensors is another in one file", |shards| shards[2].put("split.tensors.count", Value::I32(2))),
 ];
 
+/// Files that say that they are whole, and are not.
+const WHOLE: [Damage; 3] = [
+    damage("of no files, with a number", |shards| whole(shards, 1, 0)),
+    damage("of no files, with another number of tensors", |shards| whole(shards, 0, 0)),
+    damage("of one file, with another number of tensors", |shards| whole(shards, 0, 1)),
+];
+
+fn whole(shards: &mut Vec<Shard>, number: u16, count: u16) {
+    *shards = vec![shards.remove(1)];
+    shards[0].name = "model.gguf".into();
+    shards[0].put("split.no", Value::U16(number));
+    shards[0].put("split.count", Value::U16(count));
+}
+
 const TENSORS: [Damage; 6] = [
     damage("too many", |shards| shards[2].tensors.push("d")),
     damage("too few", |shards| shards[1].tensors.truncate(1)),
@@ -118,8 +135,13 @@ fn refusals(lines: &mut String, what: &str, folder: &Path) {
 #[test]
 fn every_class_is_refused_with_one_line() {
     let mut lines = String::new();
-    for (class, damages) in [("names", &NAMES[..]), ("missing files", &MISSING), ("keys", &KEYS), ("tensors", &TENSORS)]
-    {
+    for (class, damages) in [
+        ("names", &NAMES[..]),
+        ("missing files", &MISSING),
+        ("keys", &KEYS),
+        ("whole files", &WHOLE),
+        ("tensors", &TENSORS),
+    ] {
         writeln!(lines, "{class}").unwrap();
         for Damage { what, change } in damages {
             let mut shards = three();
@@ -187,4 +209,33 @@ fn a_name_that_is_not_utf8_is_refused() {
     fs::rename(folder.path().join(name(1, 3)), &path).unwrap();
     let set = open_set(&path, Source::map).unwrap();
     assert!(matches!(set.parse().unwrap_err().kind(), OpenErrorKind::ShardName { number: 1, count: 3 }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_mutation_is_a_set_or_an_error(
+        edits in vec((1..=3_u16, any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        words in vec((1..=3_u16, any::<prop::sample::Index>(), prop_oneof![Just(0), Just(u64::MAX), 0..4_u64]), 0..2),
+        opened in 1..=3_u16,
+    ) {
+        let folder = written(&three());
+        for (number, at, mutation) in edits
+            .iter()
+            .map(|(number, at, byte)| (number, at, vec![*byte]))
+            .chain(words.iter().map(|(number, at, word)| (number, at, word.to_le_bytes().to_vec())))
+        {
+            let path = folder.path().join(name(*number, 3));
+            let mut bytes = fs::read(&path).unwrap();
+            let at = at.index(bytes.len() - 8);
+            bytes[at..][..mutation.len()].copy_from_slice(&mutation);
+            fs::write(&path, bytes).unwrap();
+        }
+        if let Ok(set) = open_set(folder.path().join(name(opened, 3)), Source::map)
+            && let Ok(gguf) = set.parse()
+        {
+            walk(&gguf);
+        }
+    }
 }
