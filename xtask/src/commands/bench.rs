@@ -21,7 +21,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_decoder::Config;
 use keepq_decoder::tokenizer::Tokenizer;
 use keepq_gemm::threads_from_env;
-use keepq_gguf::Source;
+use keepq_gguf::{Gguf, Source, open_set};
 
 use crate::files::{self, Replacement};
 use crate::token_oracle::TokenOracle;
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// An arm to run, given once for each [default: all]
     #[arg(long = "arm", value_name = "ARM", value_enum)]
     arms: Vec<Arm>,
-    /// The GGUF file [default: a small one of this project's own, made in the cache]
+    /// The GGUF file, or any file of a set [default: a small one of this project's own, made in the cache]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
@@ -69,9 +69,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(path) => path.clone(),
         None => synth::file_in(&cache::folder(None)?)?,
     };
-    let work = Work { threads, prompt: prompt(args, &model)?, gen_len: args.gen_len as usize, model };
-    // This also brings the file into the page cache, for every arm alike.
-    let sha256 = sha256::of_file(&work.model)?;
+    let set = open_set(&model, Source::map)?;
+    let prompt = prompt(args, &model, &set.parse()?)?;
+    // This also brings the files into the page cache, for every arm alike.
+    let sha256 = sha256::of_set(&set);
+    drop(set);
+    let work = Work { threads, prompt, gen_len: args.gen_len as usize, model };
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let ids = args.ids.as_deref().map(Replacement::of).transpose()?;
@@ -101,17 +104,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// The ids of the prompt, after what can be checked before anything runs.
-fn prompt(args: &Args, model: &Path) -> Result<Vec<u32>> {
-    let source = Source::map(model)?;
-    let gguf = source.parse()?;
+fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<Vec<u32>> {
     let file = || model.display().to_string();
-    let context = Config::from_gguf(&gguf).with_context(file)?.context;
+    let context = Config::from_gguf(gguf).with_context(file)?.context;
     let (prompt_len, gen_len) = (args.prompt_len as usize, args.gen_len as usize);
     ensure!(
         prompt_len.saturating_add(gen_len) <= context,
         "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
     );
-    prompt::ids(&Tokenizer::from_gguf(&gguf).with_context(file)?, prompt_len).with_context(file)
+    prompt::ids(&Tokenizer::from_gguf(gguf).with_context(file)?, prompt_len).with_context(file)
 }
 
 /// The arms in the order given, each once.

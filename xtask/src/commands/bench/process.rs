@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use keepq_decoder::{Logits, Model, Session, argmax};
-use keepq_gguf::{Gguf, Source};
+use keepq_gguf::{Gguf, Source, open_set};
 use serde::{Deserialize, Serialize};
 
 use super::arm::{Arm, VARIABLES};
@@ -17,7 +17,7 @@ use crate::{files, runtime};
 /// The arguments of `bench-arm`; the ids of the prompt come by standard input, as JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long)]
     model: PathBuf,
     /// Tokens to generate
@@ -97,8 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let file = || args.model.display().to_string();
 
     let start = Instant::now();
-    let source = Source::map(&args.model)?;
-    let gguf = source.parse()?;
+    let set = open_set(&args.model, Source::map)?;
+    let gguf = set.parse()?;
     let model = Model::load(&gguf, settings.residency()).with_context(file)?;
     let load = start.elapsed();
 
