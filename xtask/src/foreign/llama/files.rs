@@ -78,6 +78,21 @@ impl Files {
     }
 }
 
+/// The CPU backend that this process has opened, by its file: the best one of a folder is picked by llama.cpp, which does not
+/// tell. None where the system does not list what is mapped.
+pub(super) fn opened_backend() -> Option<PathBuf> {
+    backend_in(&fs::read_to_string("/proc/self/maps").ok()?)
+}
+
+/// The first file of a CPU backend in Linux's list of mappings.
+fn backend_in(maps: &str) -> Option<PathBuf> {
+    let mut files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let is_backend = |file: &&Path| {
+        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("libggml-cpu"))
+    };
+    files.find(is_backend).map(Path::to_owned)
+}
+
 /// `<stem>.so` if it is there, else the only `<stem>.v<version>.so`.
 fn pick<'a>(names: &'a [String], stem: &str, dir: &Path) -> Result<&'a str> {
     let plain = format!("{stem}.so");
@@ -132,6 +147,16 @@ mod tests {
                 .starts_with("cannot read the folder of llama.cpp's libraries, no/such/folder: No such file"),
             "{error:#}"
         );
+    }
+
+    #[test]
+    fn the_backend_is_found_among_the_mappings() {
+        let maps = "5600-5700 r--p 00000000 08:01 12  /usr/bin/a program\n\
+                    7f00-7f10 rw-p 00000000 00:00 0\n\
+                    7f10-7f20 r--p 00000000 08:01 13  /a b/libggml-base.so\n\
+                    7f20-7f30 r--p 00000000 08:01 14  /a b/libggml-cpu-zen4.so\n";
+        assert_eq!(backend_in(maps).as_deref(), Some(Path::new("/a b/libggml-cpu-zen4.so")));
+        assert_eq!(backend_in("7f00-7f10 rw-p 00000000 00:00 0  [heap]\n"), None);
     }
 
     #[test]
