@@ -69,7 +69,8 @@ impl Files {
                         .iter()
                         .filter_map(|name| name.strip_prefix("libggml-cpu-")?.strip_suffix(".so"))
                         .collect();
-                    bail!("{} has no {name}; its variants: {}", dir.display(), known.join(" "));
+                    let known = if known.is_empty() { "none but best".to_owned() } else { known.join(" ") };
+                    bail!("{} has no {name}; its variants: {known}", dir.display());
                 }
                 Some(dir.join(name))
             }
@@ -136,6 +137,10 @@ mod tests {
         assert_eq!(
             error_in(&[base, "libggml.so", "libllama.so", "libggml-cpu-x64.so", "libggml-cpu-zen4.so"], &haswell),
             "DIR has no libggml-cpu-haswell.so; its variants: x64 zen4"
+        );
+        assert_eq!(
+            error_in(&[base, "libggml.so", "libllama.so", "libggml-cpu.so"], &haswell),
+            "DIR has no libggml-cpu-haswell.so; its variants: none but best"
         );
     }
 
