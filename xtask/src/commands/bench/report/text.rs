@@ -71,7 +71,7 @@ impl Report<'_> {
                 format!("{:.1}", figures.prefill_tps),
                 format!("{:.1}", figures.decode_tps),
                 figures.peak_rss_bytes.map_or("?".into(), megabytes),
-                format!("{}/{}{}", figures.kept, figures.runs(), mark(figures)),
+                format!("{}/{}{}", figures.kept, figures.runs(), if figures.kept == 0 { MARK } else { "" }),
                 figures.token_md5.clone(),
             ]
         };
@@ -109,7 +109,7 @@ impl Report<'_> {
         if !without.is_empty() {
             writeln!(
                 f,
-                "no run of {} got {percent}% of the processor time it asked for: the medians marked * are of all",
+                "no run of {} got {percent}% of the processor time it asked for: the medians marked {MARK} are of all",
                 without.join(", ")
             )?;
         }
@@ -138,14 +138,20 @@ impl Report<'_> {
         let mut rows = vec![["against the peer", "decode", "prefill", "peak RSS", "load"].map(str::to_owned)];
         for summary in &self.arms {
             let Some(ratios) = self.ratios(summary) else { return Ok(()) };
-            let cell = |ratio: Option<Ratio>| {
+            // Memory does not depend on who else runs, so its ratios have no mark.
+            let cell = |ratio: Option<Ratio>, timed: bool| {
                 let Some(Ratio { value, peer }) = ratio else { return "?".to_owned() };
                 let (name, figures) = self.peer_among_ratios(peer);
-                let mark = if mark(&summary.figures).is_empty() { mark(figures) } else { mark(&summary.figures) };
-                format!("{value:.2}{mark} ({name})")
+                let marked = timed && (summary.figures.kept == 0 || figures.kept == 0);
+                format!("{value:.2}{} ({name})", if marked { MARK } else { "" })
             };
-            let ratios = ratios.map(cell);
-            rows.push([summary.arm.to_string(), ratios.decode, ratios.prefill, ratios.peak_rss, ratios.load]);
+            rows.push([
+                summary.arm.to_string(),
+                cell(ratios.decode, true),
+                cell(ratios.prefill, true),
+                cell(ratios.peak_rss, false),
+                cell(ratios.load, true),
+            ]);
         }
         writeln!(f)?;
         f.write_str(&aligned([Align::Left; 5], &rows))?;
@@ -208,9 +214,7 @@ impl Report<'_> {
 }
 
 /// What marks medians of runs that did not get the processor.
-fn mark(figures: &Figures) -> &'static str {
-    if figures.kept == 0 { "*" } else { "" }
-}
+const MARK: &str = "*";
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
