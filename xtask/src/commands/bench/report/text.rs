@@ -38,9 +38,9 @@ impl fmt::Display for Report<'_> {
 
         f.write_str(&self.table())?;
         writeln!(f)?;
+        self.write_ratios(f)?;
         self.write_left_out(f)?;
         self.write_shares(f)?;
-        self.write_ratios(f)?;
         self.write_comparison(f)?;
         self.write_peer_comparison(f)
     }
@@ -87,6 +87,41 @@ impl Report<'_> {
         aligned(columns, &rows)
     }
 
+    /// A row an arm: each quantity by that of the better peer, and which that is.
+    fn write_ratios(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = vec![["against the peer", "decode", "prefill", "peak RSS", "load"].map(str::to_owned)];
+        for summary in &self.arms {
+            let Some(ratios) = self.ratios(summary) else { return Ok(()) };
+            // Memory does not depend on who else runs, so its ratios have no mark.
+            let cell = |ratio: Option<Ratio>, timed: bool| {
+                let Some(Ratio { value, peer }) = ratio else { return "?".to_owned() };
+                let (name, figures) = self.peer_among_ratios(peer);
+                let marked = timed && (summary.figures.kept == 0 || figures.kept == 0);
+                format!("{value:.2}{} ({name})", if marked { MARK } else { "" })
+            };
+            rows.push([
+                summary.arm.to_string(),
+                cell(ratios.decode, true),
+                cell(ratios.prefill, true),
+                cell(ratios.peak_rss, false),
+                cell(ratios.load, true),
+            ]);
+        }
+        f.write_str(&aligned([Align::Left; 5], &rows))?;
+        writeln!(f, "each by the better of the peer's rows: above 1 is faster, in memory and loading below 1 is less\n")
+    }
+
+    /// A peer as it is called there, and its figures.
+    fn peer_among_ratios(&self, peer: usize) -> (String, &Figures) {
+        let summary = &self.peers[peer];
+        let Peer { build, setting } = summary.peer;
+        let name = match self.builds {
+            [_] => setting.name().to_owned(),
+            _ => format!("{} {}", build.name, setting.name()),
+        };
+        (name, &summary.figures)
+    }
+
     /// The name and figures of each row.
     fn rows(&self) -> impl Iterator<Item = (String, &Figures)> {
         let arms = self.arms.iter().map(|summary| (summary.arm.to_string(), &summary.figures));
@@ -131,42 +166,6 @@ impl Report<'_> {
             )?;
         }
         Ok(())
-    }
-
-    /// A row an arm: each quantity by that of the better peer, and which that is.
-    fn write_ratios(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = vec![["against the peer", "decode", "prefill", "peak RSS", "load"].map(str::to_owned)];
-        for summary in &self.arms {
-            let Some(ratios) = self.ratios(summary) else { return Ok(()) };
-            // Memory does not depend on who else runs, so its ratios have no mark.
-            let cell = |ratio: Option<Ratio>, timed: bool| {
-                let Some(Ratio { value, peer }) = ratio else { return "?".to_owned() };
-                let (name, figures) = self.peer_among_ratios(peer);
-                let marked = timed && (summary.figures.kept == 0 || figures.kept == 0);
-                format!("{value:.2}{} ({name})", if marked { MARK } else { "" })
-            };
-            rows.push([
-                summary.arm.to_string(),
-                cell(ratios.decode, true),
-                cell(ratios.prefill, true),
-                cell(ratios.peak_rss, false),
-                cell(ratios.load, true),
-            ]);
-        }
-        writeln!(f)?;
-        f.write_str(&aligned([Align::Left; 5], &rows))?;
-        writeln!(f, "each by the better of the peer's rows: above 1 is faster, in memory and loading below 1 is less\n")
-    }
-
-    /// A peer as it is called there, and its figures.
-    fn peer_among_ratios(&self, peer: usize) -> (String, &Figures) {
-        let summary = &self.peers[peer];
-        let Peer { build, setting } = summary.peer;
-        let name = match self.builds {
-            [_] => setting.name().to_owned(),
-            _ => format!("{} {}", build.name, setting.name()),
-        };
-        (name, &summary.figures)
     }
 
     fn write_comparison(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
