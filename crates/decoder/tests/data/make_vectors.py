@@ -90,7 +90,7 @@ class Llama:
 
     def encode(self, text: str, parse_special: bool) -> list[int]:
         data = text.encode()
-        ids = (ctypes.c_int32 * (len(data) + 8))()
+        ids = (ctypes.c_int32 * (2 * len(data) + 8))()
         count = self.llama.llama_tokenize(self.vocab, data, len(data), ids, len(ids), True, parse_special)
         assert count >= 0
         return ids[:count]
@@ -102,7 +102,7 @@ class Llama:
         return piece.raw[:count]
 
     def decode(self, ids: list[int]) -> bytes:
-        text = ctypes.create_string_buffer(64 * len(ids) + 64)
+        text = ctypes.create_string_buffer(1024 * len(ids) + 1)
         tokens = (ctypes.c_int32 * len(ids))(*ids)
         count = self.llama.llama_detokenize(self.vocab, tokens, len(ids), text, len(text), False, True)
         assert count >= 0

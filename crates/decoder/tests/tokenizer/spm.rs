@@ -1,8 +1,9 @@
 //! Vocabularies with scores, against llama.cpp (`tests/data/README.md`) and against themselves.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use keepq_decoder::tokenizer::{Special, Tokenizer};
+use keepq_decoder::tokenizer::{Special, TokenType, Tokenizer, Vocabulary};
 use keepq_gguf::Gguf;
 use keepq_gguf::write::{WriteError, Writer};
 use proptest::prelude::*;
@@ -159,6 +160,42 @@ fn a_stream_is_the_text_in_pieces() {
             },
         );
     }
+}
+
+/// Whatever a file says, it makes an error or a tokenizer whose ids are tokens.
+#[test]
+fn no_vocabulary_panics() {
+    let token = prop_oneof![4 => "[▁ab<>]{0,4}", 1 => "<0x[0-9A-Fg+]{0,3}>?", 1 => Just("日".to_owned())];
+    let score = prop_oneof![30 => -3.0..3.0_f32, 1 => any::<f32>(), 1 => Just(f32::INFINITY)];
+    let keys = ["tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.unknown_token_id"];
+    let vocabulary = (
+        prop::collection::hash_map(token, (any::<prop::sample::Index>(), score), 0..24),
+        prop::collection::vec((prop::sample::select(keys.to_vec()), 0..12_u32), 0..3),
+        (0..3_usize, any::<Option<bool>>(), any::<Option<bool>>(), any::<bool>()),
+    );
+    let types = [1, 1, 1, 2, 3, 4, 5, 6, 0].map(TokenType::from);
+    let made = Cell::new(0);
+    proptest!(|((tokens, special_ids, (missing, add_bos, add_space_prefix, phi3)) in vocabulary, text in text())| {
+        let tokenizer = Tokenizer::new(Vocabulary {
+            model: "llama",
+            tokens: tokens.keys().map(String::as_str).collect(),
+            token_types: tokens.values().map(|(ty, _)| *ty.get(&types)).collect(),
+            scores: tokens.values().skip(missing / 2).map(|(_, score)| *score).collect(),
+            add_bos,
+            add_space_prefix,
+            special_ids,
+            name: phi3.then_some("Phi-3"),
+            ..Vocabulary::default()
+        });
+        if let Ok(tokenizer) = tokenizer {
+            made.set(made.get() + 1);
+            for special in [Special::Parse, Special::Plain] {
+                let ids = tokenizer.encode(&text, special);
+                prop_assert!(tokenizer.decode(&ids).is_ok());
+            }
+        }
+    });
+    assert!((32..250).contains(&made.get()), "{} of 256", made.get());
 }
 
 /// A text is one word, however long: with a merge step that looks at all of it a megabyte takes hours.
