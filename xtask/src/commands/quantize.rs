@@ -3,7 +3,7 @@
 //! It does what llama.cpp's `llama-quantize --pure --allow-requantize` does, and writes the same file to the last byte (but
 //! for trailing dimensions of 1, which llama.cpp drops): the tensors that it would quantize are decoded and encoded row by
 //! row, all to one type (where a row is no whole number of blocks, to its fallback), and the others are copied. So is the
-//! metadata, but for the two keys that tell of the type.
+//! metadata, but for the two keys that tell of the type. Of a set of files it makes one.
 //!
 //! What would poison a model is refused, as in llama.cpp, but named: tensor, row and block of an element that is not finite
 //! in the source, or would not be in the new type.
@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_gemm::{Executor, Rayon, Serial, threads_from_env};
 use keepq_gguf::write::{WriteError, Writer};
-use keepq_gguf::{Gguf, Source};
+use keepq_gguf::{Gguf, Source, SourceSet, open_set};
 
 use crate::files::{self, Replacement};
 use crate::runtime;
@@ -44,7 +44,7 @@ const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"]
 /// The arguments of `quantize`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file to read
+    /// The GGUF file to read, or any file of a set
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
     /// The type to quantize to; rows that are no whole blocks of it get another one
@@ -66,11 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         1 => Box::new(Serial),
         threads => Box::new(Rayon::new(threads)?),
     };
-    let source = Source::map(&args.from)?;
-    let gguf = source.parse()?;
+    let set = open_set(&args.from, Source::map)?;
+    let gguf = set.parse()?;
     let plan = Plan::new(&gguf, args.target).with_context(|| args.from.display().to_string())?;
 
-    check_place(&args.from, &args.out)?;
+    check_place(&set, &args.out)?;
     let mut replacement = Replacement::of(&args.out)?;
     let bytes = write(&gguf, &plan, &*executor, replacement.file()).map_err(|error| {
         let path = if matches!(error, WriteError::Io(_)) { &args.out } else { &args.from };
@@ -78,21 +78,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })?;
     replacement.finish()?;
 
-    let report = Report::new(&plan, (&args.from, source.as_bytes().len() as u64), (&args.out, bytes));
+    let before: usize = set.sources().iter().map(|source| source.as_bytes().len()).sum();
+    let report = Report::new(&plan, (&args.from, before as u64), (&args.out, bytes));
     files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })
 }
 
 /// Refuses to write over the source, by whatever name, and over what is no file.
-fn check_place(from: &Path, out: &Path) -> Result<()> {
+fn check_place(set: &SourceSet, out: &Path) -> Result<()> {
     // What cannot be asked for is not there, or cannot be written either, which is said then.
     let Ok(there) = fs::metadata(out) else { return Ok(()) };
     ensure!(there.is_file(), "{} is in the way: it is no file", out.display());
-    let source = fs::metadata(from).with_context(|| from.display().to_string())?;
-    ensure!(
-        (there.dev(), there.ino()) != (source.dev(), source.ino()),
-        "{} is the source: it is not written over",
-        out.display()
-    );
+    for source in set.sources() {
+        let source = fs::metadata(source.path()).with_context(|| source.path().display().to_string())?;
+        let is_source = (there.dev(), there.ino()) == (source.dev(), source.ino());
+        ensure!(!is_source, "{} is the source: it is not written over", out.display());
+    }
     Ok(())
 }
 

@@ -7,5 +7,6 @@ mod hostile_files;
 mod inspect;
 mod model;
 mod quantize;
+mod split;
 mod support;
 mod tokens;

@@ -4,6 +4,7 @@ mod errors;
 mod llama;
 mod shapes;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,7 +15,7 @@ use keepq_gguf::{GgmlType, Gguf, Source, Tensor, Value};
 use keepq_simd::Tier;
 use serde_json::json;
 
-use crate::support::{names_in, printed, synthetic, temporary_folder, xtask};
+use crate::support::{names_in, printed, refusal, split, synthetic, temporary_folder, xtask};
 use shapes::{KEPT, write_shapes};
 
 /// The types, with what stands in for each where rows are no multiple of 256, and its `general.file_type`.
@@ -147,9 +148,22 @@ fn bytes_do_not_depend_on_the_number_of_threads() {
     write_shapes(&source);
     let files = ["1", "2", "3", "7"].map(|threads| {
         printed(quantize(&source, "Q4_K", &out).args(["--threads", threads]));
-        std::fs::read(&out).expect("a file")
+        fs::read(&out).expect("a file")
     });
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn a_set_of_files_becomes_one_which_is_that_of_the_whole() {
+    let dir = temporary_folder();
+    let [_, second, third] = split(dir.path());
+    let [whole, out] = ["whole.gguf", "out.gguf"].map(|name| dir.path().join(name));
+    printed(&mut quantize(synthetic(), "Q3_K", &whole));
+    printed(&mut quantize(&third, "Q3_K", &out));
+    assert!(fs::read(&out).expect("a file") == fs::read(&whole).expect("a file"));
+
+    let line = refusal(&mut quantize(&third, "Q3_K", &second));
+    assert_eq!(line, format!("{} is the source: it is not written over", second.display()));
 }
 
 #[test]
@@ -158,7 +172,7 @@ fn the_summary_has_every_tensor_and_names_what_fell_back() {
     let out = dir.path().join("model.gguf");
     let text = printed(quantize(synthetic(), "q6_k", &out).arg("--json"));
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let bytes = |path: &Path| std::fs::metadata(path).expect("a file").len();
+    let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
     assert_eq!((&json["type"], &json["bytes_before"]), (&json!("Q6_K"), &json!(bytes(synthetic()))));
     assert_eq!(json["bytes_after"], bytes(&out));
     let conversions = json["conversions"].as_array().expect("conversions");

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::shapes::write_shapes;
 use super::{TYPES, logits, quantize};
-use crate::support::{printed, synthetic, temporary_folder, xtask};
+use crate::support::{printed, split, synthetic, temporary_folder, xtask};
 
 /// The variable that names the folder of llama.cpp's libraries.
 const KEEPQ_LLAMA: &str = "KEEPQ_LLAMA";
@@ -49,6 +49,17 @@ fn files_are_those_of_llama_cpp_to_the_last_byte() {
         assert!(fs::read(&ours).expect("a file") == fs::read(&theirs).expect("a file"), "{name}");
     }
     say(format_args!("the synthetic model is the same file in {} types", TYPES.len()));
+}
+
+#[test]
+fn a_set_of_files_becomes_the_file_that_llama_cpp_makes_of_it() {
+    let Some(libraries) = libraries() else { return };
+    let dir = temporary_folder();
+    let [first, ..] = split(dir.path());
+    let [ours, theirs] = ["ours", "theirs"].map(|name| dir.path().join(name));
+    printed(&mut quantize(&first, "Q5_K", &ours));
+    quantize_by_llama(&libraries, &first, "Q5_K", &theirs);
+    assert!(fs::read(&ours).expect("a file") == fs::read(&theirs).expect("a file"));
 }
 
 /// Shapes that models seldom have, sources of all types, names that are kept: equal but for trailing dimensions of 1, which

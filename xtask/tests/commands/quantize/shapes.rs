@@ -71,23 +71,10 @@ fn data(ty: GgmlType, seed: u32, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes the file: the keys of the synthetic model, with some that are replaced or left out, and tensors of its own.
-pub(super) fn write_shapes(path: &Path) {
+/// Name, type and dimensions of all tensors.
+fn tensors() -> Vec<(String, GgmlType, Vec<u64>)> {
     use GgmlType::{BF16, F16, F32, I32, IQ4_NL, IQ4_XS, MXFP4, Q2_K, Q4_0, Q4_K, Q5_1, Q6_K};
-    let source = Source::map(synthetic()).expect("a file");
-    let gguf = source.parse().expect("a GGUF file");
-    let mut writer = Writer::new();
-    writer.put("split.no", 0_u16).expect("a key");
-    writer.put("general.file_type", 7_u32).expect("a key");
-    for (key, value) in gguf.metadata() {
-        writer.put(key, value).expect("a key");
-    }
-    writer.put("general.quantization_version", 1_u32).expect("a key");
-    writer.put("split.count", 1_u16).expect("a key");
-    writer.put("split.tensors.count", 1_i32).expect("a key");
-    writer.put("general.comment", "the last key").expect("a key");
-
-    let mut tensors: Vec<(String, GgmlType, Vec<u64>)> = Vec::new();
+    let mut tensors = Vec::new();
     for (ty, dims) in [
         // Several batches of rows, and a row that is longer than a piece.
         (F32, &[256, 5000][..]),
@@ -120,6 +107,26 @@ pub(super) fn write_shapes(path: &Path) {
         };
         (name.to_owned(), ty, vec![64, 4])
     }));
+    tensors
+}
+
+/// Writes the file: the keys of the synthetic model, with some that are replaced or left out, and tensors of its own.
+pub(super) fn write_shapes(path: &Path) {
+    let tensors = tensors();
+    let source = Source::map(synthetic()).expect("a file");
+    let gguf = source.parse().expect("a GGUF file");
+    let mut writer = Writer::new();
+    writer.put("split.no", 0_u16).expect("a key");
+    writer.put("general.file_type", 7_u32).expect("a key");
+    for (key, value) in gguf.metadata() {
+        writer.put(key, value).expect("a key");
+    }
+    writer.put("general.quantization_version", 1_u32).expect("a key");
+    // What is left of a set whose files were merged.
+    writer.put("split.count", 0_u16).expect("a key");
+    writer.put("split.tensors.count", tensors.len() as i32).expect("a key");
+    writer.put("general.comment", "the last key").expect("a key");
+
     for (seed, (name, ty, dims)) in (0..).zip(tensors) {
         let count = dims.iter().product::<u64>() as usize;
         writer.tensor_with(&name, ty, &dims, move |out| out.write_all(&data(ty, seed, count))).expect("a tensor");
