@@ -2,17 +2,24 @@
 
 use keepq_blocks::BlockQ2_K;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ2_K {
     const SUB_BLOCK: usize = 16;
     const HAS_MIN: bool = true;
-    const EXACT_GROUPS: usize = 8; // 8 * 32 * (3 * 15) * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 3;
     type Codes = [i8; 256];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 256] {
         BlockQ2_K::codes(self)
+    }
+
+    #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
+        target.field(bytes, 2 * (group % 4) as u32, 3)
     }
 
     #[inline(always)]
@@ -26,19 +33,12 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let scales = self.scales();
-        let mut pairs = [[0; 2]; 8];
-        for (pair, scales) in pairs.iter_mut().zip(scales.as_chunks::<2>().0) {
-            *pair = [scales[0] as i8, scales[1] as i8];
-        }
-        pairs
+    fn sub_scales(&self) -> [i8; 16] {
+        self.scales().map(u8::cast_signed)
     }
 
     #[inline(always)]
-    fn sub_mins(&self) -> [[u8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        pairs.as_flattened_mut().copy_from_slice(&self.mins());
-        pairs
+    fn sub_mins(&self) -> [u8; 16] {
+        self.mins()
     }
 }

@@ -2,11 +2,12 @@
 
 use keepq_blocks::BlockQ3_K;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ3_K {
     const SUB_BLOCK: usize = 16;
-    const EXACT_GROUPS: usize = 8; // 8 * 32 * (4 * 32) * 127 < 2^24
+    const BIAS: u8 = 4;
+    const MAX_CODE: u8 = 7;
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -15,14 +16,20 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let low = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
+        let low = target.field(low, 2 * (group % 4) as u32, 3);
+        let high = target.field(target.load_bytes(&self.hmask), group as u32, 1);
+        target.join(low, high, 2)
+    }
+
+    #[inline(always)]
     fn scale(&self) -> f32 {
         self.d.to_f32()
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        pairs.as_flattened_mut().copy_from_slice(&self.scales());
-        pairs
+    fn sub_scales(&self) -> [i8; 16] {
+        self.scales()
     }
 }

@@ -2,15 +2,21 @@
 
 use keepq_blocks::BlockQ4_0;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ4_0 {
-    const EXACT_GROUPS: usize = 1; // 32 * 8 * 127 < 2^24
+    const BIAS: u8 = 8;
+    const MAX_CODE: u8 = 15;
     type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {
         BlockQ4_0::codes(self)
+    }
+
+    #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.nibbles(&self.qs)
     }
 
     #[inline(always)]

@@ -2,15 +2,21 @@
 
 use keepq_blocks::BlockQ5_0;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_0 {
-    const EXACT_GROUPS: usize = 1; // 32 * 16 * 127 < 2^24
+    const BIAS: u8 = 16;
+    const MAX_CODE: u8 = 31;
     type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {
         BlockQ5_0::codes(self)
+    }
+
+    #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.join(target.nibbles(&self.qs), target.bits(self.qh), 4)
     }
 
     #[inline(always)]

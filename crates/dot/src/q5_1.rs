@@ -2,16 +2,22 @@
 
 use keepq_blocks::BlockQ5_1;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_1 {
     const HAS_MIN: bool = true;
-    const EXACT_GROUPS: usize = 1; // 32 * 31 * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 31;
     type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {
         BlockQ5_1::codes(self)
+    }
+
+    #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.join(target.nibbles(&self.qs), target.bits(self.qh), 4)
     }
 
     #[inline(always)]

@@ -2,15 +2,22 @@
 
 use keepq_blocks::BlockQ8_0;
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ8_0 {
-    const EXACT_GROUPS: usize = 1; // 32 * 128 * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 128;
+    const SIGNED: bool = true;
     type Codes = [i8; 32];
 
     #[inline(always)]
     fn codes(&self) -> [i8; 32] {
         self.qs
+    }
+
+    #[inline(always)]
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.load_codes(&self.qs)
     }
 
     #[inline(always)]

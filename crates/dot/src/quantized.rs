@@ -3,6 +3,8 @@
 use keepq_act::Q8Rows;
 use keepq_blocks::Block;
 
+use crate::Target;
+
 /// A block as kernels see it: codes in groups of 32 with integer scales, one float scale, perhaps minima.
 ///
 /// ```text
@@ -21,14 +23,26 @@ pub trait Quantized: Block {
     /// Whether [`min`](Self::min) counts.
     const HAS_MIN: bool = false;
 
-    /// Groups whose products, `|sub_scale * code| * 127 * 32` each at most, add up to less than 2^24.
-    const EXACT_GROUPS: usize = 1;
+    /// What makes codes unsigned when it is added to them.
+    const BIAS: u8 = 0;
+
+    /// The largest code with its bias.
+    const MAX_CODE: u8;
+
+    /// Whether codes are any i8.
+    const SIGNED: bool = false;
+
+    /// Quads of products that fit an i16 pair.
+    const TERMS: usize = terms(Self::MAX_CODE, Self::SIGNED, Self::SUB_BLOCK);
 
     /// `[i8; Self::LEN]`.
     type Codes: AsRef<[i8]>;
 
     /// The codes in the order of k, with their bias removed.
     fn codes(&self) -> Self::Codes;
+
+    /// The codes of a group with their bias, in registers; those of [`SIGNED`](Self::SIGNED) types as they are.
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes;
 
     /// The float scale: `d`.
     fn scale(&self) -> f32;
@@ -39,17 +53,16 @@ pub trait Quantized: Block {
         0.0
     }
 
-    /// The integer scales of 16 elements each, equal within a [`SUB_BLOCK`](Self::SUB_BLOCK); only those of the block's
-    /// groups count.
+    /// The integer scales of the sub-blocks; only as many as the block has count.
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        [[1; 2]; 8]
+    fn sub_scales(&self) -> [i8; 16] {
+        [1; 16]
     }
 
-    /// The integer minima of 16 elements each; only those of the block's groups count.
+    /// The integer minima of the sub-blocks; only as many as the block has count.
     #[inline(always)]
-    fn sub_mins(&self) -> [[u8; 2]; 8] {
-        [[0; 2]; 8]
+    fn sub_mins(&self) -> [u8; 16] {
+        [0; 16]
     }
 }
 
@@ -106,21 +119,17 @@ fn products<B: Quantized, C: Copy + Into<i16>>(block: &B, x: &[C]) -> i32 {
     let codes = block.codes();
     let codes = codes.as_ref();
     match B::SUB_BLOCK {
-        16 if B::SUB_BLOCKS => scaled::<16, C>(codes, x, block.sub_scales().as_flattened().iter()),
-        32 if B::SUB_BLOCKS => scaled::<32, C>(codes, x, block.sub_scales().iter().map(|[scale, _]| scale)),
+        16 if B::SUB_BLOCKS => scaled::<16, C>(codes, x, block.sub_scales()),
+        32 if B::SUB_BLOCKS => scaled::<32, C>(codes, x, block.sub_scales()),
         _ => sum_of_products(codes, x),
     }
 }
 
 /// The sums of `LEN` products each, times their scales.
 #[inline(always)]
-fn scaled<'s, const LEN: usize, C: Copy + Into<i16>>(
-    codes: &[i8],
-    x: &[C],
-    scales: impl Iterator<Item = &'s i8>,
-) -> i32 {
+fn scaled<const LEN: usize, C: Copy + Into<i16>>(codes: &[i8], x: &[C], scales: [i8; 16]) -> i32 {
     let mut total = 0;
-    for ((codes, x), &scale) in codes.as_chunks::<LEN>().0.iter().zip(x.as_chunks::<LEN>().0).zip(scales) {
+    for ((codes, x), scale) in codes.as_chunks::<LEN>().0.iter().zip(x.as_chunks::<LEN>().0).zip(scales) {
         total += i32::from(scale) * sum_of_products(codes, x);
     }
     total
@@ -131,12 +140,32 @@ fn sum_of_products<C: Copy + Into<i16>>(codes: &[i8], x: &[C]) -> i32 {
     codes.iter().zip(x).map(|(&q, &x)| i32::from(i16::from(q)) * i32::from(x.into())).sum()
 }
 
-/// `Σ sub_min * (sum of 16 codes of x)`, exact: at most 16 * 255 * 16 * 127.
+/// `Σ sub_min * (sum of the sub-block's codes of x)`, exact: at most 16 * 255 * 16 * 127.
 #[inline(always)]
 fn minima<B: Quantized>(block: &B, sums: &[[i16; 2]]) -> i32 {
-    let sums = sums.as_flattened().iter().map(|&sum| i32::from(sum));
-    if !B::SUB_BLOCKS {
-        return sums.sum();
+    let sixteens = sums.as_flattened().iter().map(|&sum| i32::from(sum));
+    match B::SUB_BLOCK {
+        16 if B::SUB_BLOCKS => sixteens.zip(block.sub_mins()).map(|(sum, min)| sum * i32::from(min)).sum(),
+        32 if B::SUB_BLOCKS => {
+            sums.iter().zip(block.sub_mins()).map(|(sum, min)| i32::from(sum[0] + sum[1]) * i32::from(min)).sum()
+        }
+        _ => sixteens.sum(),
     }
-    sums.zip(block.sub_mins().as_flattened()).map(|(sum, &min)| sum * i32::from(min)).sum()
+}
+
+const fn terms(max: u8, signed: bool, sub: usize) -> usize {
+    if signed {
+        return 1;
+    }
+    let mut terms = if sub == 16 { 4 } else { 8 };
+    while terms * max as usize * 2 * 127 > 32767 {
+        terms /= 2;
+    }
+    terms
+}
+
+/// Eight values, and eight that do not count.
+#[inline(always)]
+pub(crate) fn sixteen(eight: [u8; 8]) -> [u8; 16] {
+    (u128::from(u64::from_le_bytes(eight))).to_le_bytes()
 }

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
-use crate::panel::{DEPTH, Panel, TOKENS, TokenPanel, WeightGroup, WeightHead};
+use crate::octet::{Codes, Group, Head};
+use crate::panel::{DEPTH, Panel};
 use crate::strip::{PANEL_FROM, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
@@ -13,9 +14,9 @@ use crate::strip::{PANEL_FROM, STRIP_ROWS};
 /// [`fit`](Scratch::fit) grows it to what a product needs; once it fits the largest, nothing is allocated any more.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    groups: Vec<WeightGroup>,
-    heads: Vec<WeightHead>,
-    tokens: Vec<TokenPanel>,
+    codes: Vec<[Codes; 2]>,
+    groups: Vec<[Group; 8]>,
+    heads: Vec<[Head; 2]>,
     floats: Vec<f32>,
     wide: Vec<i16>,
 }
@@ -27,7 +28,7 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { groups: Vec::new(), heads: Vec::new(), tokens: Vec::new(), floats: Vec::new(), wide: Vec::new() }
+        Self { codes: Vec::new(), groups: Vec::new(), heads: Vec::new(), floats: Vec::new(), wide: Vec::new() }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
@@ -42,16 +43,16 @@ impl Scratch {
                     return;
                 }
                 let depth = DEPTH.min(k / 32);
-                grow(&mut self.groups, depth, WeightGroup::ZERO);
-                grow(&mut self.heads, depth * 32 / format.block_len(), WeightHead::ZERO);
-                grow(&mut self.tokens, TOKENS, TokenPanel::ZERO);
+                grow(&mut self.codes, depth, [Codes::ZERO; 2]);
+                grow(&mut self.groups, depth.div_ceil(4), [Group::ZERO; 8]);
+                grow(&mut self.heads, depth * 32 / format.block_len(), [Head::ZERO; 2]);
             }
         }
     }
 
     /// The memory of a panel.
     pub(crate) fn panel(&mut self) -> Panel<'_> {
-        Panel { groups: &mut self.groups, heads: &mut self.heads, tokens: &mut self.tokens }
+        Panel { codes: &mut self.codes, groups: &mut self.groups, heads: &mut self.heads }
     }
 
     /// The floats, from the first cache line boundary on.
@@ -67,9 +68,9 @@ impl Scratch {
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.groups[..])
+        size_of_val(&self.codes[..])
+            + size_of_val(&self.groups[..])
             + size_of_val(&self.heads[..])
-            + size_of_val(&self.tokens[..])
             + size_of_val(&self.floats[..])
             + size_of_val(&self.wide[..])
     }

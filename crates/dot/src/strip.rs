@@ -62,6 +62,16 @@ fn quantized<T: Target, B: Quantized>(
     let row_blocks = product.w().k() / B::LEN;
     if row_blocks == 0 {
         y.fill(0.0);
+    } else if T::NARROW && m == 1 {
+        target.run(
+            #[inline(always)]
+            || crate::narrow::narrow::<T, B, 1>(target, blocks, row_blocks, x, y),
+        );
+    } else if T::NARROW && m == 2 {
+        target.run(
+            #[inline(always)]
+            || crate::narrow::narrow::<T, B, 2>(target, blocks, row_blocks, x, y),
+        );
     } else if m <= T::IN_PLACE_TOKENS {
         let wide = &mut scratch.wide()[..product.w().k() / 32];
         target.run(

@@ -1,6 +1,6 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m256, __m256i};
+use core::arch::x86_64::{__m128i, __m256, __m256i};
 
 use keepq_dot::{LANES, Target};
 
@@ -25,9 +25,121 @@ pulp::simd_type! {
 }
 
 impl Target for X86_64V3 {
+    const NARROW: bool = true;
     const IN_PLACE_TOKENS: usize = 2;
     type F32s = __m256;
     type I32s = __m256i;
+    type Bytes = __m256i;
+    type Partial = __m256i; // two i16 a lane
+
+    #[inline(always)]
+    fn load_bytes(self, x: &[u8; 32]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn nibbles(self, x: &[u8; 16]) -> __m256i {
+        let low: __m128i = pulp::cast(*x);
+        let both = self.avx._mm256_set_m128i(self.sse2._mm_srli_epi16::<4>(low), low);
+        self.avx2._mm256_and_si256(both, self.avx._mm256_set1_epi8(15))
+    }
+
+    #[inline(always)]
+    fn load_codes(self, x: &[i8; 32]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, x: __m256i, to: &mut [u8; 32]) {
+        *to = pulp::cast(x);
+    }
+
+    #[inline(always)]
+    fn splat_bytes(self, x: [i8; 4]) -> __m256i {
+        self.avx._mm256_set1_epi32(i32::from_le_bytes(x.map(i8::cast_unsigned)))
+    }
+
+    #[inline(always)]
+    fn field(self, x: __m256i, shift: u32, mask: u8) -> __m256i {
+        // Sixteen bits at a time: what comes in from the other byte is masked off.
+        let shifted = self.avx2._mm256_srl_epi16(x, self.sse2._mm_cvtsi32_si128(shift.cast_signed()));
+        self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(mask.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn join(self, low: __m256i, high: __m256i, shift: u32) -> __m256i {
+        let shifted = self.avx2._mm256_sll_epi16(high, self.sse2._mm_cvtsi32_si128(shift.cast_signed()));
+        self.avx2._mm256_or_si256(low, shifted)
+    }
+
+    #[inline(always)]
+    fn bits(self, bits: [u8; 4]) -> __m256i {
+        const BYTE: [i8; 32] = {
+            let mut bytes = [0; 32];
+            let mut j = 0;
+            while j < 32 {
+                bytes[j] = (j / 8) as i8;
+                j += 1;
+            }
+            bytes
+        };
+        let bit = self.avx._mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+        let bytes = self.avx._mm256_set1_epi32(i32::from_le_bytes(bits));
+        let bytes = self.avx2._mm256_shuffle_epi8(bytes, pulp::cast(BYTE));
+        let set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(bytes, bit), bit);
+        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(1))
+    }
+
+    #[inline(always)]
+    fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
+        let low = |a, b| self.avx2._mm256_unpacklo_epi32(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi32(a, b);
+        let (ab0, ab1, cd0, cd1) = (low(a, b), high(a, b), low(c, d), high(c, d));
+        let (ef0, ef1, gh0, gh1) = (low(e, f), high(e, f), low(g, h), high(g, h));
+        let low = |a, b| self.avx2._mm256_unpacklo_epi64(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi64(a, b);
+        let first = [low(ab0, cd0), high(ab0, cd0), low(ab1, cd1), high(ab1, cd1)];
+        let last = [low(ef0, gh0), high(ef0, gh0), low(ef1, gh1), high(ef1, gh1)];
+        let low = |i: usize| self.avx2._mm256_permute2x128_si256::<0x20>(first[i], last[i]);
+        let high = |i: usize| self.avx2._mm256_permute2x128_si256::<0x31>(first[i], last[i]);
+        [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+    }
+
+    #[inline(always)]
+    fn nothing(self) -> __m256i {
+        self.avx._mm256_setzero_si256()
+    }
+
+    #[inline(always)]
+    fn products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed))
+    }
+
+    #[inline(always)]
+    fn signed_products(self, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_maddubs_epi16(self.avx2._mm256_abs_epi8(a), self.avx2._mm256_sign_epi8(b, a))
+    }
+
+    #[inline(always)]
+    fn widen(self, total: __m256i, sum: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)))
+    }
+
+    #[inline(always)]
+    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: &[[i16; 2]; LANES]) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, pulp::cast(*scale)))
+    }
+
+    #[inline(always)]
+    fn pairs(self, total: __m256i, a: &[[i16; 2]; LANES], b: [i16; 2]) -> __m256i {
+        let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(pulp::cast(*a), b))
+    }
+
+    #[inline(always)]
+    fn splat_i32(self, x: i32) -> __m256i {
+        self.avx._mm256_set1_epi32(x)
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m256 {
