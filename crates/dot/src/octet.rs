@@ -3,8 +3,8 @@
 
 use crate::{LANES, Quantized, Target};
 
-/// Two integers of eight rows.
-pub(crate) type Pairs = [[i16; 2]; LANES];
+/// Two i16 of eight rows, the first in the low half.
+pub(crate) type Pairs = [i32; LANES];
 
 /// Codes of 32 elements of eight rows: four neighbours of each row in turn, then the next four.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Codes {
 }
 
 impl Group {
-    pub(crate) const ZERO: Self = Self { scales: [[[0; 2]; LANES]; 2], offsets: [[0; 2]; LANES] };
+    pub(crate) const ZERO: Self = Self { scales: [[0; LANES]; 2], offsets: [0; LANES] };
 }
 
 impl Head {
@@ -80,62 +80,54 @@ pub(crate) fn scales<B: Quantized>(rows: [&B; LANES], head: &mut Head, groups: &
     if !B::SUB_BLOCKS {
         return;
     }
-    let (mut scales, mut mins) = ([[0; 16]; LANES], [[0; 16]; LANES]);
-    for r in 0..LANES {
-        scales[r] = rows[r].sub_scales().map(i8::cast_unsigned);
-        if B::HAS_MIN {
-            mins[r] = rows[r].sub_mins();
-        }
-    }
-    // Sub-blocks of 32 are eight, those of 16 two eights.
-    let per_group = 32 / B::SUB_BLOCK;
-    for first in (0..8 * per_group).step_by(8) {
-        let (scales, mins) = (transpose(&scales, first), transpose(&mins, first));
-        for j in 0..8 {
-            let (g, i) = ((first + j) / per_group, (first + j) % per_group);
-            let group = &mut groups[g];
+    let scales = B::octet_scales(rows);
+    let mins = if B::HAS_MIN { B::octet_mins(rows) } else { [[0; LANES]; 4] };
+    if B::SUB_BLOCK == 32 {
+        for g in 0..8 {
             for r in 0..LANES {
-                let scale = i16::from(scales[j][r].cast_signed());
-                group.scales[i][r] = [scale; 2];
-                let offset = if B::HAS_MIN { i16::from(mins[j][r]) } else { -i16::from(B::BIAS) * scale };
-                if per_group == 1 {
-                    group.offsets[r] = [offset; 2];
+                let (scale, min) = (byte(&scales, g, r), byte(&mins, g, r) & 0xff);
+                groups[g].scales[0][r] = pair(scale, scale);
+                groups[g].offsets[r] = pair(min, min);
+            }
+        }
+    } else {
+        for g in 0..8 {
+            for r in 0..LANES {
+                let [a, b] = [byte(&scales, 2 * g, r), byte(&scales, 2 * g + 1, r)];
+                groups[g].scales[0][r] = pair(a, a);
+                groups[g].scales[1][r] = pair(b, b);
+                groups[g].offsets[r] = if B::HAS_MIN {
+                    pair(byte(&mins, 2 * g, r) & 0xff, byte(&mins, 2 * g + 1, r) & 0xff)
                 } else {
-                    group.offsets[r][i] = offset;
-                }
+                    pair(-i32::from(B::BIAS) * a, -i32::from(B::BIAS) * b)
+                };
             }
         }
     }
 }
 
-/// Eight bytes of eight rows, column by column. Halves, quarters and bytes of 64-bit words change places.
+/// Byte `j` of row `r`, signed.
 #[inline(always)]
-fn transpose(rows: &[[u8; 16]; LANES], first: usize) -> [[u8; LANES]; 8] {
-    let mut words = [0; LANES];
-    for (word, row) in words.iter_mut().zip(rows) {
-        *word = u64::from_le_bytes(row.as_chunks::<LANES>().0[first / 8]);
-    }
-    exchange::<4>(&mut words, 0x0000_0000_ffff_ffff);
-    exchange::<2>(&mut words, 0x0000_ffff_0000_ffff);
-    exchange::<1>(&mut words, 0x00ff_00ff_00ff_00ff);
-    let mut columns = [[0; LANES]; 8];
-    for (column, word) in columns.iter_mut().zip(words) {
-        *column = word.to_le_bytes();
-    }
-    columns
+fn byte(words: &[[u32; LANES]; 4], j: usize, r: usize) -> i32 {
+    (words[j / 4][r] << (24 - 8 * (j % 4))).cast_signed() >> 24
 }
 
-/// In each pair of words `DISTANCE` apart, the bytes outside `mask` of the first change places with those inside it of
-/// the second.
 #[inline(always)]
-fn exchange<const DISTANCE: usize>(words: &mut [u64; LANES], mask: u64) {
-    for i in 0..LANES {
-        if i & DISTANCE == 0 {
-            let swapped = (words[i] >> (8 * DISTANCE) ^ words[i + DISTANCE]) & mask;
-            words[i + DISTANCE] ^= swapped;
-            words[i] ^= swapped << (8 * DISTANCE);
+fn pair(low: i32, high: i32) -> i32 {
+    low & 0xffff | high << 16
+}
+
+/// The bytes of eight rows as four words, a lane a row.
+#[inline(always)]
+pub(crate) fn words(rows: [[u8; 16]; LANES]) -> [[u32; LANES]; 4] {
+    let mut words = [[0; LANES]; 4];
+    for r in 0..LANES {
+        let row = rows[r].as_chunks::<4>().0;
+        for w in 0..4 {
+            words[w][r] = u32::from_le_bytes(row[w]);
         }
     }
+    words
 }
 
 /// The integer sum of `M` tokens before any product: what takes the bias of codes without scales of their own away.

@@ -117,17 +117,17 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn widen_scaled(self, mut total: [i32; LANES], sum: [i32; LANES], scale: &[[i16; 2]; LANES]) -> [i32; LANES] {
+    fn widen_scaled(self, mut total: [i32; LANES], sum: [i32; LANES], scale: &[i32; LANES]) -> [i32; LANES] {
         for lane in 0..LANES {
-            total[lane] += sum[lane] * i32::from(scale[lane][0]);
+            total[lane] += sum[lane] * i32::from(scale[lane] as i16);
         }
         total
     }
 
     #[inline(always)]
-    fn pairs(self, mut total: [i32; LANES], a: &[[i16; 2]; LANES], b: [i16; 2]) -> [i32; LANES] {
+    fn pairs(self, mut total: [i32; LANES], a: &[i32; LANES], b: [i16; 2]) -> [i32; LANES] {
         for lane in 0..LANES {
-            total[lane] += i32::from(a[lane][0]) * i32::from(b[0]) + i32::from(a[lane][1]) * i32::from(b[1]);
+            total[lane] += i32::from(a[lane] as i16) * i32::from(b[0]) + (a[lane] >> 16) * i32::from(b[1]);
         }
         total
     }

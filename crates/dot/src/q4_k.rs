@@ -2,8 +2,8 @@
 
 use keepq_blocks::BlockQ4_K;
 
-use crate::quantized::sixteen;
-use crate::{Quantized, Target};
+use crate::quantized::{six_bit_words, sixteen};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ4_K {
     const SUB_BLOCK: usize = 32;
@@ -41,5 +41,27 @@ impl Quantized for BlockQ4_K {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         sixteen(self.mins())
+    }
+
+    #[inline(always)]
+    fn octet_scales(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
+        let mut words = [[0; LANES]; 4];
+        for r in 0..LANES {
+            let [sixes, _, nibbles] = six_bit_words(&rows[r].scales);
+            words[0][r] = sixes & 0x3f3f_3f3f;
+            words[1][r] = nibbles & 0x0f0f_0f0f | sixes >> 2 & 0x3030_3030;
+        }
+        words
+    }
+
+    #[inline(always)]
+    fn octet_mins(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
+        let mut words = [[0; LANES]; 4];
+        for r in 0..LANES {
+            let [_, sixes, nibbles] = six_bit_words(&rows[r].scales);
+            words[0][r] = sixes & 0x3f3f_3f3f;
+            words[1][r] = nibbles >> 4 & 0x0f0f_0f0f | sixes >> 2 & 0x3030_3030;
+        }
+        words
     }
 }

@@ -3,7 +3,7 @@
 use keepq_act::Q8Rows;
 use keepq_blocks::Block;
 
-use crate::Target;
+use crate::{LANES, Target, octet};
 
 /// A block as kernels see it: codes in groups of 32 with integer scales, one float scale, perhaps minima.
 ///
@@ -63,6 +63,26 @@ pub trait Quantized: Block {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         [0; 16]
+    }
+
+    /// [`sub_scales`](Self::sub_scales) of eight rows as words of four, a lane a row.
+    #[inline(always)]
+    fn octet_scales(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
+        let mut scales = [[0; 16]; LANES];
+        for r in 0..LANES {
+            scales[r] = rows[r].sub_scales().map(i8::cast_unsigned);
+        }
+        octet::words(scales)
+    }
+
+    /// [`sub_mins`](Self::sub_mins) of eight rows as words of four, a lane a row.
+    #[inline(always)]
+    fn octet_mins(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
+        let mut mins = [[0; 16]; LANES];
+        for r in 0..LANES {
+            mins[r] = rows[r].sub_mins();
+        }
+        octet::words(mins)
     }
 }
 
@@ -168,4 +188,10 @@ const fn terms(max: u8, signed: bool, sub: usize) -> usize {
 #[inline(always)]
 pub(crate) fn sixteen(eight: [u8; 8]) -> [u8; 16] {
     (u128::from(u64::from_le_bytes(eight))).to_le_bytes()
+}
+
+#[inline(always)]
+pub(crate) fn six_bit_words(packed: &[u8; 12]) -> [u32; 3] {
+    let words = packed.as_chunks::<4>().0;
+    [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1]), u32::from_le_bytes(words[2])]
 }

@@ -94,10 +94,10 @@ pub trait Target: Copy {
     fn widen(self, total: Self::I32s, sum: Self::Partial) -> Self::I32s;
 
     /// `total + sum * scale` in each lane, whose scale stands in memory twice.
-    fn widen_scaled(self, total: Self::I32s, sum: Self::Partial, scale: &[[i16; 2]; LANES]) -> Self::I32s;
+    fn widen_scaled(self, total: Self::I32s, sum: Self::Partial, scale: &[i32; LANES]) -> Self::I32s;
 
     /// `total + a[0] * b[0] + a[1] * b[1]` in each lane.
-    fn pairs(self, total: Self::I32s, a: &[[i16; 2]; LANES], b: [i16; 2]) -> Self::I32s;
+    fn pairs(self, total: Self::I32s, a: &[i32; LANES], b: [i16; 2]) -> Self::I32s;
 
     /// `x` in all lanes.
     fn splat_i32(self, x: i32) -> Self::I32s;

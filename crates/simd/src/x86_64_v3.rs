@@ -126,12 +126,12 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: &[[i16; 2]; LANES]) -> __m256i {
+    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: &[i32; LANES]) -> __m256i {
         self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, pulp::cast(*scale)))
     }
 
     #[inline(always)]
-    fn pairs(self, total: __m256i, a: &[[i16; 2]; LANES], b: [i16; 2]) -> __m256i {
+    fn pairs(self, total: __m256i, a: &[i32; LANES], b: [i16; 2]) -> __m256i {
         let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
         self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(pulp::cast(*a), b))
     }
