@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use keepq_act::Q8Rows;
 
-use crate::octet::{self, Codes, Group, Head};
+use crate::octet::{self, Scales};
 use crate::{LANES, Quantized, Target};
 
 /// Rows side by side in a panel: two registers of a target.
@@ -15,6 +15,41 @@ pub(crate) const TOKENS: usize = 4;
 
 /// Groups of 32 elements that a panel holds: 64 groups of 16 rows are 44 KiB, which L2 holds.
 pub(crate) const DEPTH: usize = 64;
+
+/// Codes of 32 elements of eight rows: four neighbours of each row in turn, then the next four.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Codes([[u8; 32]; 8]);
+
+/// What the codes of 32 elements of eight rows are multiplied by, and what is added to them.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(crate) struct Group {
+    /// The scale of the first sixteen, twice, and that of the last.
+    scales: [[[i16; 2]; LANES]; 2],
+    /// What the sums of sixteen activations are multiplied by.
+    offsets: [[i16; 2]; LANES],
+}
+
+/// The floats of a block of eight rows.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(crate) struct Head {
+    scale: [f32; LANES],
+    min: [f32; LANES],
+}
+
+impl Codes {
+    pub(crate) const ZERO: Self = Self([[0; 32]; 8]);
+}
+
+impl Group {
+    pub(crate) const ZERO: Self = Self { scales: [[[0; 2]; LANES]; 2], offsets: [[0; 2]; LANES] };
+}
+
+impl Head {
+    pub(crate) const ZERO: Self = Self { scale: [0.0; LANES], min: [0.0; LANES] };
+}
 
 /// The memory of a panel: of each group or block the first eight rows, then the others.
 pub(crate) struct Panel<'s> {
@@ -60,17 +95,32 @@ fn fill<T: Target, B: Quantized>(
     range: Range<usize>,
     panel: &mut Panel<'_>,
 ) {
-    for (i, b) in range.enumerate() {
-        for half in 0..2 {
-            let rows = octet::octet(blocks, row_blocks, half * LANES, b);
-            let groups = if B::SUB_BLOCKS { &mut panel.groups[2 * i + half][..] } else { &mut [] };
-            octet::scales(rows, &mut panel.heads[i][half], groups);
-            for g in 0..B::GROUPS {
-                let codes = octet::codes(target, rows, g);
-                for q in 0..8 {
-                    target.store_bytes(codes[q], &mut panel.codes[i * B::GROUPS + g][half].0[q]);
-                }
-            }
+    for half in 0..2 {
+        let rows = octet::rows(blocks, row_blocks, half * LANES);
+        for (i, b) in range.clone().enumerate() {
+            let rows = octet::blocks(rows, b);
+            let scales = Scales::new(target, rows);
+            target.store(scales.scale, &mut panel.heads[i][half].scale);
+            target.store(scales.min, &mut panel.heads[i][half].min);
+            let codes = &mut panel.codes[i * B::GROUPS..][..B::GROUPS];
+            octet::unrolled(
+                B::GROUPS,
+                #[inline(always)]
+                |g| {
+                    let columns = octet::codes(target, rows, g);
+                    for q in 0..8 {
+                        target.store_bytes(columns[q], &mut codes[g][half].0[q]);
+                    }
+                    if B::SUB_BLOCKS {
+                        let group = &mut panel.groups[2 * i + half][g];
+                        for j in 0..32 / B::SUB_BLOCK {
+                            let scale = scales.sub_block(target, g * (32 / B::SUB_BLOCK) + j);
+                            target.store_pairs(scale, &mut group.scales[j]);
+                        }
+                        target.store_pairs(scales.offsets::<B>(target, g), &mut group.offsets);
+                    }
+                },
+            );
         }
     }
 }
@@ -100,8 +150,10 @@ fn tile<T: Target, B: Quantized>(
             x_codes[t] = &x[t].codes[b * B::GROUPS..(b + 1) * B::GROUPS];
             x_sums[t] = &x[t].sums[b * B::GROUPS..(b + 1) * B::GROUPS];
         }
-        let start = octet::start::<T, B, TOKENS>(target, x_sums);
-        let mut total = start.map(|start| [start; 2]);
+        let mut total = [[target.splat_i32(0); 2]; TOKENS];
+        for t in 0..TOKENS {
+            total[t] = [octet::start::<T, B>(target, x_sums[t]); 2];
+        }
         for g in 0..B::GROUPS {
             for quads in (0..8).step_by(B::TERMS) {
                 let mut sum = [[target.nothing(); 2]; TOKENS];
@@ -124,7 +176,7 @@ fn tile<T: Target, B: Quantized>(
                             target.widen_scaled(
                                 total[t][half],
                                 sum[t][half],
-                                &groups[half][g].scales[quads * 4 / B::SUB_BLOCK],
+                                target.load_pairs(&groups[half][g].scales[quads * 4 / B::SUB_BLOCK]),
                             )
                         } else {
                             target.widen(total[t][half], sum[t][half])
@@ -135,17 +187,25 @@ fn tile<T: Target, B: Quantized>(
             if B::SUB_BLOCKS && B::BIAS > 0 {
                 for t in 0..TOKENS {
                     for half in 0..2 {
-                        total[t][half] = target.pairs(total[t][half], &groups[half][g].offsets, x_sums[t][g]);
+                        let offsets = target.load_pairs(&groups[half][g].offsets);
+                        total[t][half] = target.dot_pairs(total[t][half], offsets, x_sums[t][g]);
                     }
                 }
             }
         }
-        for t in 0..TOKENS {
-            for half in 0..2 {
-                let head = &panel.heads[b][half];
-                let (x_scale, sums) = (x[t].scales[b], x_sums[t]);
-                acc[t][half] =
-                    octet::step::<T, B>(target, acc[t][half], head, groups[half], x_scale, sums, total[t][half]);
+        for half in 0..2 {
+            let head = &panel.heads[b][half];
+            let floats = [target.load(&head.scale), target.load(&head.min)];
+            for t in 0..TOKENS {
+                let mut msum = target.splat_i32(0);
+                if B::HAS_MIN && B::SUB_BLOCKS {
+                    for g in 0..B::GROUPS {
+                        msum = target.dot_pairs(msum, target.load_pairs(&groups[half][g].offsets), x_sums[t][g]);
+                    }
+                } else if B::HAS_MIN {
+                    msum = target.splat_i32(i32::from(x_sums[t][0][0] + x_sums[t][0][1]));
+                }
+                acc[t][half] = octet::step::<T, B>(target, acc[t][half], floats, x[t].scales[b], total[t][half], msum);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! [`Portable`]: what every machine can do, and what the operations of a target mean.
 
+use keepq_blocks::F16;
+
 use crate::{LANES, Target};
 
 /// The baseline of whatever the crate is compiled for.
@@ -14,6 +16,7 @@ impl Target for Portable {
     type I32s = [i32; LANES];
     type Bytes = [u8; 32];
     type Partial = [i32; LANES];
+    type Pairs = [[i16; 2]; LANES];
 
     #[inline(always)]
     fn load_bytes(self, x: &[u8; 32]) -> [u8; 32] {
@@ -117,19 +120,73 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn widen_scaled(self, mut total: [i32; LANES], sum: [i32; LANES], scale: &[i32; LANES]) -> [i32; LANES] {
+    fn widen_scaled(self, mut total: [i32; LANES], sum: [i32; LANES], scale: [[i16; 2]; LANES]) -> [i32; LANES] {
         for lane in 0..LANES {
-            total[lane] += sum[lane] * i32::from(scale[lane] as i16);
+            total[lane] += sum[lane] * i32::from(scale[lane][0]);
         }
         total
     }
 
     #[inline(always)]
-    fn pairs(self, mut total: [i32; LANES], a: &[i32; LANES], b: [i16; 2]) -> [i32; LANES] {
+    fn dot_pairs(self, mut total: [i32; LANES], a: [[i16; 2]; LANES], b: [i16; 2]) -> [i32; LANES] {
         for lane in 0..LANES {
-            total[lane] += i32::from(a[lane] as i16) * i32::from(b[0]) + (a[lane] >> 16) * i32::from(b[1]);
+            total[lane] += i32::from(a[lane][0]) * i32::from(b[0]) + i32::from(a[lane][1]) * i32::from(b[1]);
         }
         total
+    }
+
+    #[inline(always)]
+    fn unsigned_pairs(self, x: [u8; 32], which: [usize; 2]) -> [[i16; 2]; LANES] {
+        let mut pairs = [[0; 2]; LANES];
+        for (pair, bytes) in pairs.iter_mut().zip(x.as_chunks::<4>().0) {
+            *pair = which.map(|i| i16::from(bytes[i]));
+        }
+        pairs
+    }
+
+    #[inline(always)]
+    fn signed_pairs(self, x: [u8; 32], which: [usize; 2]) -> [[i16; 2]; LANES] {
+        let mut pairs = [[0; 2]; LANES];
+        for (pair, bytes) in pairs.iter_mut().zip(x.as_chunks::<4>().0) {
+            *pair = which.map(|i| i16::from(bytes[i].cast_signed()));
+        }
+        pairs
+    }
+
+    #[inline(always)]
+    fn mul_pairs(self, x: [[i16; 2]; LANES], by: i16) -> [[i16; 2]; LANES] {
+        x.map(|pair| pair.map(|x| x * by))
+    }
+
+    #[inline(always)]
+    fn load_pairs(self, x: &[[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
+        *x
+    }
+
+    #[inline(always)]
+    fn store_pairs(self, x: [[i16; 2]; LANES], to: &mut [[i16; 2]; LANES]) {
+        *to = x;
+    }
+
+    #[inline(always)]
+    fn words(self, rows: [&[u8; 16]; LANES]) -> [[u8; 32]; 4] {
+        let mut columns = [[0; 32]; 4];
+        for (w, column) in columns.iter_mut().enumerate() {
+            for (four, row) in column.as_chunks_mut::<4>().0.iter_mut().zip(rows) {
+                *four = row.as_chunks::<4>().0[w];
+            }
+        }
+        columns
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, x: [F16; LANES]) -> [f32; LANES] {
+        x.map(F16::to_f32)
+    }
+
+    #[inline(always)]
+    fn sub_bytes(self, x: [u8; 32], by: u8) -> [u8; 32] {
+        x.map(|byte| byte.wrapping_sub(by))
     }
 
     #[inline(always)]

@@ -1,8 +1,9 @@
 //! Q2_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ2_K;
+use keepq_blocks::{BlockQ2_K, F16};
 
-use crate::{Quantized, Target};
+use crate::quantized::negated;
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ2_K {
     const SUB_BLOCK: usize = 16;
@@ -23,13 +24,13 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        -self.dmin.to_f32()
+    fn m(&self) -> F16 {
+        negated(self.dmin)
     }
 
     #[inline(always)]
@@ -40,5 +41,19 @@ impl Quantized for BlockQ2_K {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         self.mins()
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let [a, b, c, d] = target.words(rows.map(|row| &row.scales));
+        let nibbles = |shift| {
+            [
+                target.field(a, shift, 15),
+                target.field(b, shift, 15),
+                target.field(c, shift, 15),
+                target.field(d, shift, 15),
+            ]
+        };
+        [nibbles(0), nibbles(4)]
     }
 }

@@ -1,8 +1,8 @@
 //! Q3_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ3_K;
+use keepq_blocks::{BlockQ3_K, F16};
 
-use crate::{Quantized, Target};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ3_K {
     const SUB_BLOCK: usize = 16;
@@ -24,12 +24,26 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
     fn sub_scales(&self) -> [i8; 16] {
         self.scales()
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let mut packed = [[0; 16]; LANES];
+        for r in 0..LANES {
+            packed[r][..12].copy_from_slice(&rows[r].scales);
+        }
+        let [a, b, high, _] = target.words(packed.each_ref());
+        let scales = |low, shift, quarter: u32| {
+            let biased = target.join(target.field(low, shift, 15), target.field(high, 2 * quarter, 3), 4);
+            target.sub_bytes(biased, 32)
+        };
+        [[scales(a, 0, 0), scales(b, 0, 1), scales(a, 4, 2), scales(b, 4, 3)]; 2]
     }
 }

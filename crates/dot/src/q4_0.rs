@@ -1,6 +1,6 @@
 //! Q4_0 weights by Q8_0 activations.
 
-use keepq_blocks::BlockQ4_0;
+use keepq_blocks::{BlockQ4_0, F16};
 
 use crate::{Quantized, Target};
 
@@ -20,7 +20,7 @@ impl Quantized for BlockQ4_0 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 }

@@ -1,8 +1,8 @@
 //! Q4_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ4_K;
+use keepq_blocks::{BlockQ4_K, F16};
 
-use crate::quantized::{six_bit_words, sixteen};
+use crate::quantized::{negated, six_bits, sixteen};
 use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ4_K {
@@ -24,13 +24,13 @@ impl Quantized for BlockQ4_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        -self.dmin.to_f32()
+    fn m(&self) -> F16 {
+        negated(self.dmin)
     }
 
     #[inline(always)]
@@ -44,24 +44,7 @@ impl Quantized for BlockQ4_K {
     }
 
     #[inline(always)]
-    fn octet_scales(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
-        let mut words = [[0; LANES]; 4];
-        for r in 0..LANES {
-            let [sixes, _, nibbles] = six_bit_words(&rows[r].scales);
-            words[0][r] = sixes & 0x3f3f_3f3f;
-            words[1][r] = nibbles & 0x0f0f_0f0f | sixes >> 2 & 0x3030_3030;
-        }
-        words
-    }
-
-    #[inline(always)]
-    fn octet_mins(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
-        let mut words = [[0; LANES]; 4];
-        for r in 0..LANES {
-            let [_, sixes, nibbles] = six_bit_words(&rows[r].scales);
-            words[0][r] = sixes & 0x3f3f_3f3f;
-            words[1][r] = nibbles >> 4 & 0x0f0f_0f0f | sixes >> 2 & 0x3030_3030;
-        }
-        words
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        six_bits(target, rows.map(Self::header))
     }
 }

@@ -1,6 +1,6 @@
 //! Q5_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
 
-use keepq_blocks::BlockQ5_1;
+use keepq_blocks::{BlockQ5_1, F16};
 
 use crate::{Quantized, Target};
 
@@ -21,12 +21,12 @@ impl Quantized for BlockQ5_1 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        self.m.to_f32()
+    fn m(&self) -> F16 {
+        self.m
     }
 }

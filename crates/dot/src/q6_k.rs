@@ -1,6 +1,6 @@
 //! Q6_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ6_K;
+use keepq_blocks::{BlockQ6_K, F16};
 
 use crate::{Quantized, Target};
 
@@ -24,8 +24,8 @@ impl Quantized for BlockQ6_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]

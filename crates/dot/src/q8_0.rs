@@ -1,6 +1,6 @@
 //! Q8_0 weights by Q8_0 activations.
 
-use keepq_blocks::BlockQ8_0;
+use keepq_blocks::{BlockQ8_0, F16};
 
 use crate::{Quantized, Target};
 
@@ -21,7 +21,7 @@ impl Quantized for BlockQ8_0 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 }

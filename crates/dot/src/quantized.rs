@@ -1,9 +1,9 @@
 //! Quantized weights by int8 activations: what a kernel needs to know of a block, and the definition of a dot.
 
 use keepq_act::Q8Rows;
-use keepq_blocks::Block;
+use keepq_blocks::{Block, F16};
 
-use crate::{LANES, Target, octet};
+use crate::{LANES, Target};
 
 /// A block as kernels see it: codes in groups of 32 with integer scales, one float scale, perhaps minima.
 ///
@@ -45,12 +45,12 @@ pub trait Quantized: Block {
     fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes;
 
     /// The float scale: `d`.
-    fn scale(&self) -> f32;
+    fn d(&self) -> F16;
 
     /// The float minimum: `m`, or `-dmin`.
     #[inline(always)]
-    fn min(&self) -> f32 {
-        0.0
+    fn m(&self) -> F16 {
+        F16::from_bits(0)
     }
 
     /// The integer scales of the sub-blocks; only as many as the block has count.
@@ -65,24 +65,19 @@ pub trait Quantized: Block {
         [0; 16]
     }
 
-    /// [`sub_scales`](Self::sub_scales) of eight rows as words of four, a lane a row.
+    /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) of eight rows in registers: four sub-blocks of each
+    /// row in turn, then the next four.
     #[inline(always)]
-    fn octet_scales(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
-        let mut scales = [[0; 16]; LANES];
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let (mut scales, mut mins) = ([[0; 16]; LANES], [[0; 16]; LANES]);
         for r in 0..LANES {
             scales[r] = rows[r].sub_scales().map(i8::cast_unsigned);
+            if Self::HAS_MIN {
+                mins[r] = rows[r].sub_mins();
+            }
         }
-        octet::words(scales)
-    }
-
-    /// [`sub_mins`](Self::sub_mins) of eight rows as words of four, a lane a row.
-    #[inline(always)]
-    fn octet_mins(rows: [&Self; LANES]) -> [[u32; LANES]; 4] {
-        let mut mins = [[0; 16]; LANES];
-        for r in 0..LANES {
-            mins[r] = rows[r].sub_mins();
-        }
-        octet::words(mins)
+        let scales = target.words(scales.each_ref());
+        [scales, if Self::HAS_MIN { target.words(mins.each_ref()) } else { scales }]
     }
 }
 
@@ -125,9 +120,9 @@ fn dot<B: Quantized, C: Copy + Into<i16>>(row: &[B], x_codes: &[[C; 32]], x: Q8R
     let mut acc = 0.0;
     let groups = x_codes.chunks_exact(B::GROUPS).zip(x.sums.chunks_exact(B::GROUPS));
     for ((block, (x_codes, x_sums)), &x_scale) in row.iter().zip(groups).zip(x.scales) {
-        acc += (block.scale() * x_scale) * products(block, x_codes.as_flattened()) as f32;
+        acc += (block.d().to_f32() * x_scale) * products(block, x_codes.as_flattened()) as f32;
         if B::HAS_MIN {
-            acc += (block.min() * x_scale) * minima(block, x_sums) as f32;
+            acc += (block.m().to_f32() * x_scale) * minima(block, x_sums) as f32;
         }
     }
     acc
@@ -190,8 +185,21 @@ pub(crate) fn sixteen(eight: [u8; 8]) -> [u8; 16] {
     (u128::from(u64::from_le_bytes(eight))).to_le_bytes()
 }
 
+/// Scales and minima of [`octet_scales`](Quantized::octet_scales) from the sixteen bytes that a block of Q4_K or Q5_K
+/// begins with: two floats, then six bits each as [`BlockQ4_K`](keepq_blocks::BlockQ4_K) has them.
 #[inline(always)]
-pub(crate) fn six_bit_words(packed: &[u8; 12]) -> [u32; 3] {
-    let words = packed.as_chunks::<4>().0;
-    [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1]), u32::from_le_bytes(words[2])]
+pub(crate) fn six_bits<T: Target>(target: T, headers: [&[u8; 16]; LANES]) -> [[T::Bytes; 4]; 2] {
+    let [_, scales, mins, nibbles] = target.words(headers);
+    let sub_blocks = |sixes, shift| {
+        let last = target.join(target.field(nibbles, shift, 15), target.field(sixes, 6, 3), 4);
+        let first = target.field(sixes, 0, 63);
+        [first, last, last, last]
+    };
+    [sub_blocks(scales, 0), sub_blocks(mins, 4)]
+}
+
+/// A number with the other sign.
+#[inline(always)]
+pub(crate) fn negated(x: F16) -> F16 {
+    F16::from_bits(x.to_bits() ^ 0x8000)
 }

@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
-use crate::octet::{Codes, Group, Head};
-use crate::panel::{DEPTH, Panel};
+use crate::panel::{Codes, DEPTH, Group, Head, Panel};
 use crate::strip::{PANEL_FROM, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.

@@ -1,5 +1,7 @@
 //! [`Target`]: an instruction set as kernels see it.
 
+use keepq_blocks::F16;
+
 /// Lanes of [`Target::F32s`].
 pub const LANES: usize = 8;
 
@@ -49,6 +51,9 @@ pub trait Target: Copy {
     /// 32 bytes in registers.
     type Bytes: Copy;
 
+    /// Two i16 of each of eight lanes in registers.
+    type Pairs: Copy;
+
     /// For each of eight lanes, sums of products of bytes that are not widened yet.
     type Partial: Copy;
 
@@ -57,6 +62,15 @@ pub trait Target: Copy {
 
     /// 32 signed bytes from memory.
     fn load_codes(self, x: &[i8; 32]) -> Self::Bytes;
+
+    /// Of eight rows of sixteen bytes the columns of four bytes.
+    fn words(self, rows: [&[u8; 16]; LANES]) -> [Self::Bytes; 4];
+
+    /// Eight binary16 numbers, exactly; any NaN becomes some NaN.
+    fn widen_f16(self, x: [F16; LANES]) -> Self::F32s;
+
+    /// `x - by` in each byte, wrapping.
+    fn sub_bytes(self, x: Self::Bytes, by: u8) -> Self::Bytes;
 
     /// 32 bytes to memory.
     fn store_bytes(self, x: Self::Bytes, to: &mut [u8; 32]);
@@ -93,11 +107,26 @@ pub trait Target: Copy {
     /// `total + sum` in each lane.
     fn widen(self, total: Self::I32s, sum: Self::Partial) -> Self::I32s;
 
-    /// `total + sum * scale` in each lane, whose scale stands in memory twice.
-    fn widen_scaled(self, total: Self::I32s, sum: Self::Partial, scale: &[i32; LANES]) -> Self::I32s;
+    /// `total + sum * scale` in each lane, whose scale is a pair of the same number.
+    fn widen_scaled(self, total: Self::I32s, sum: Self::Partial, scale: Self::Pairs) -> Self::I32s;
 
     /// `total + a[0] * b[0] + a[1] * b[1]` in each lane.
-    fn pairs(self, total: Self::I32s, a: &[i32; LANES], b: [i16; 2]) -> Self::I32s;
+    fn dot_pairs(self, total: Self::I32s, a: Self::Pairs, b: [i16; 2]) -> Self::I32s;
+
+    /// Two bytes of the four of each lane, without sign.
+    fn unsigned_pairs(self, x: Self::Bytes, which: [usize; 2]) -> Self::Pairs;
+
+    /// Two bytes of the four of each lane, with their sign.
+    fn signed_pairs(self, x: Self::Bytes, which: [usize; 2]) -> Self::Pairs;
+
+    /// `x * by`, which does not overflow.
+    fn mul_pairs(self, x: Self::Pairs, by: i16) -> Self::Pairs;
+
+    /// Pairs from memory.
+    fn load_pairs(self, x: &[[i16; 2]; LANES]) -> Self::Pairs;
+
+    /// Pairs to memory.
+    fn store_pairs(self, x: Self::Pairs, to: &mut [[i16; 2]; LANES]);
 
     /// `x` in all lanes.
     fn splat_i32(self, x: i32) -> Self::I32s;

@@ -1,7 +1,8 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m128i, __m256, __m256i};
+use core::arch::x86_64::{__m128i, __m256, __m256i, _mm256_cvtph_ps};
 
+use keepq_blocks::F16;
 use keepq_dot::{LANES, Target};
 
 pulp::simd_type! {
@@ -31,6 +32,7 @@ impl Target for X86_64V3 {
     type I32s = __m256i;
     type Bytes = __m256i;
     type Partial = __m256i; // two i16 a lane
+    type Pairs = __m256i;
 
     #[inline(always)]
     fn load_bytes(self, x: &[u8; 32]) -> __m256i {
@@ -126,14 +128,68 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: &[i32; LANES]) -> __m256i {
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, pulp::cast(*scale)))
+    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))
     }
 
     #[inline(always)]
-    fn pairs(self, total: __m256i, a: &[i32; LANES], b: [i16; 2]) -> __m256i {
+    fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
         let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(pulp::cast(*a), b))
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
+    }
+
+    #[inline(always)]
+    fn unsigned_pairs(self, x: __m256i, [a, b]: [usize; 2]) -> __m256i {
+        self.avx2._mm256_shuffle_epi8(x, pulp::cast(LOW_BYTES[a][b]))
+    }
+
+    #[inline(always)]
+    fn signed_pairs(self, x: __m256i, [a, b]: [usize; 2]) -> __m256i {
+        self.avx2._mm256_srai_epi16::<8>(self.avx2._mm256_shuffle_epi8(x, pulp::cast(HIGH_BYTES[a][b])))
+    }
+
+    #[inline(always)]
+    fn mul_pairs(self, x: __m256i, by: i16) -> __m256i {
+        self.avx2._mm256_mullo_epi16(x, self.avx._mm256_set1_epi16(by))
+    }
+
+    #[inline(always)]
+    fn load_pairs(self, x: &[[i16; 2]; LANES]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn store_pairs(self, x: __m256i, to: &mut [[i16; 2]; LANES]) {
+        *to = pulp::cast(x);
+    }
+
+    #[inline(always)]
+    fn words(self, [a, b, c, d, e, f, g, h]: [&[u8; 16]; LANES]) -> [__m256i; 4] {
+        let both = |low: &[u8; 16], high: &[u8; 16]| self.avx._mm256_set_m128i(pulp::cast(*high), pulp::cast(*low));
+        let (ae, bf, cg, dh) = (both(a, e), both(b, f), both(c, g), both(d, h));
+        let (ab0, ab1) = (self.avx2._mm256_unpacklo_epi32(ae, bf), self.avx2._mm256_unpackhi_epi32(ae, bf));
+        let (cd0, cd1) = (self.avx2._mm256_unpacklo_epi32(cg, dh), self.avx2._mm256_unpackhi_epi32(cg, dh));
+        [
+            self.avx2._mm256_unpacklo_epi64(ab0, cd0),
+            self.avx2._mm256_unpackhi_epi64(ab0, cd0),
+            self.avx2._mm256_unpacklo_epi64(ab1, cd1),
+            self.avx2._mm256_unpackhi_epi64(ab1, cd1),
+        ]
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, x: [F16; LANES]) -> __m256 {
+        let mut bits = [0; LANES];
+        for (bits, x) in bits.iter_mut().zip(x) {
+            *bits = x.to_bits();
+        }
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        unsafe { _mm256_cvtph_ps(pulp::cast(bits)) }
+    }
+
+    #[inline(always)]
+    fn sub_bytes(self, x: __m256i, by: u8) -> __m256i {
+        self.avx2._mm256_sub_epi8(x, self.avx._mm256_set1_epi8(by.cast_signed()))
     }
 
     #[inline(always)]
@@ -196,6 +252,25 @@ impl Target for X86_64V3 {
     fn run(self, body: impl FnMut()) {
         self.vectorize(Body(body));
     }
+}
+
+/// For two of a lane's four bytes, where each byte of a shuffled lane comes from; -1 makes a zero.
+const LOW_BYTES: [[[i8; 32]; 4]; 4] = shuffles(0);
+
+/// The same, the bytes in the upper halves of their i16.
+const HIGH_BYTES: [[[i8; 32]; 4]; 4] = shuffles(1);
+
+const fn shuffles(half: usize) -> [[[i8; 32]; 4]; 4] {
+    let mut all = [[[-1; 32]; 4]; 4];
+    let mut i = 0;
+    while i < 4 * 4 * LANES {
+        let (a, b, lane) = (i / (4 * LANES), i / LANES % 4, i % LANES);
+        let first = (4 * lane % 16) as i8; // shuffles stay within 16 bytes
+        all[a][b][4 * lane + half] = first + a as i8;
+        all[a][b][4 * lane + 2 + half] = first + b as i8;
+        i += 1;
+    }
+    all
 }
 
 /// A body to be compiled for the token's features.
