@@ -2,20 +2,18 @@
 
 use keepq_blocks::F16;
 
-use crate::{LANES, Target};
+use crate::{LANES, Target, Way};
 
 /// The baseline of whatever the crate is compiled for.
 #[derive(Clone, Copy, Debug)]
 pub struct Portable;
 
 impl Target for Portable {
-    // Measured on baseline x86-64: a panel is slower than that up to eight tokens, by up to a third.
-    const NARROW: bool = false;
-    const IN_PLACE_TOKENS: usize = usize::MAX;
+    const WAY: Way = Way::InPlace;
     type F32s = [f32; LANES];
     type I32s = [i32; LANES];
     type Bytes = [u8; 32];
-    type Partial = [i32; LANES];
+    type Partial = [[i16; 2]; LANES];
     type Pairs = [[i16; 2]; LANES];
 
     #[inline(always)]
@@ -87,42 +85,45 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn nothing(self) -> [i32; LANES] {
-        [0; LANES]
+    fn nothing(self) -> [[i16; 2]; LANES] {
+        [[0; 2]; LANES]
     }
 
+    // Tests and debug builds find a sum that overflows.
     #[inline(always)]
-    fn products(self, mut sum: [i32; LANES], unsigned: [u8; 32], signed: [u8; 32]) -> [i32; LANES] {
-        let fours = unsigned.as_chunks::<4>().0.iter().zip(signed.as_chunks::<4>().0);
-        for (sum, (a, b)) in sum.iter_mut().zip(fours) {
-            for i in 0..4 {
-                *sum += i32::from(a[i]) * i32::from(b[i].cast_signed());
+    fn add_products(self, mut sum: [[i16; 2]; LANES], unsigned: [u8; 32], signed: [u8; 32]) -> [[i16; 2]; LANES] {
+        let twos = unsigned.as_chunks::<2>().0.iter().zip(signed.as_chunks::<2>().0);
+        for (sum, (a, b)) in sum.as_flattened_mut().iter_mut().zip(twos) {
+            for i in 0..2 {
+                *sum += i16::from(a[i]) * i16::from(b[i].cast_signed());
             }
         }
         sum
     }
 
     #[inline(always)]
-    fn signed_products(self, a: [u8; 32], b: [u8; 32]) -> [i32; LANES] {
-        let mut sum = [0; LANES];
-        let fours = a.as_chunks::<4>().0.iter().zip(b.as_chunks::<4>().0);
-        for (sum, (a, b)) in sum.iter_mut().zip(fours) {
-            for i in 0..4 {
-                *sum += i32::from(a[i].cast_signed()) * i32::from(b[i].cast_signed());
+    fn signed_products(self, a: [u8; 32], b: [u8; 32]) -> [[i16; 2]; LANES] {
+        let mut sum = [[0; 2]; LANES];
+        let twos = a.as_chunks::<2>().0.iter().zip(b.as_chunks::<2>().0);
+        for (sum, (a, b)) in sum.as_flattened_mut().iter_mut().zip(twos) {
+            for i in 0..2 {
+                *sum += i16::from(a[i].cast_signed()) * i16::from(b[i].cast_signed());
             }
         }
         sum
     }
 
     #[inline(always)]
-    fn widen(self, total: [i32; LANES], sum: [i32; LANES]) -> [i32; LANES] {
-        self.add_i32(total, sum)
+    fn widen(self, total: [i32; LANES], sum: [[i16; 2]; LANES]) -> [i32; LANES] {
+        self.dot_pairs(total, sum, [1, 1])
     }
 
     #[inline(always)]
-    fn widen_scaled(self, mut total: [i32; LANES], sum: [i32; LANES], scale: [[i16; 2]; LANES]) -> [i32; LANES] {
+    fn widen_scaled(self, mut total: [i32; LANES], sum: [[i16; 2]; LANES], scale: [[i16; 2]; LANES]) -> [i32; LANES] {
         for lane in 0..LANES {
-            total[lane] += sum[lane] * i32::from(scale[lane][0]);
+            for i in 0..2 {
+                total[lane] += i32::from(sum[lane][i]) * i32::from(scale[lane][i]);
+            }
         }
         total
     }
@@ -243,15 +244,6 @@ impl Target for Portable {
             rounded[lane] = sum as f32;
         }
         if doubtful >> 63 != 0 { fma_with_care(a, b, c) } else { rounded }
-    }
-
-    #[inline(always)]
-    fn to_i32(self, x: Self::F32s) -> Self::I32s {
-        let mut integers = [0; LANES];
-        for lane in 0..LANES {
-            integers[lane] = x[lane] as i32;
-        }
-        integers
     }
 
     #[inline(always)]

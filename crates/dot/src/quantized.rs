@@ -23,17 +23,18 @@ pub trait Quantized: Block {
     /// Whether [`min`](Self::min) counts.
     const HAS_MIN: bool = false;
 
-    /// What makes codes unsigned when it is added to them.
+    /// What is added to codes to make them unsigned.
     const BIAS: u8 = 0;
 
-    /// The largest code with its bias.
+    /// The largest code with its bias; of [`SIGNED`](Self::SIGNED) types the largest magnitude.
     const MAX_CODE: u8;
 
-    /// Whether codes are any i8.
+    /// Whether codes are any i8, and have no bias.
     const SIGNED: bool = false;
 
-    /// Quads of products that fit an i16 pair.
-    const TERMS: usize = terms(Self::MAX_CODE, Self::SIGNED, Self::SUB_BLOCK);
+    /// Quads of products that are added up in 16 bits, two and two: `MAX_CODE * 127 * 2` each at most, and all of one
+    /// sub-block.
+    const QUADS: usize = quads(Self::MAX_CODE, Self::SIGNED, Self::SUB_BLOCK);
 
     /// `[i8; Self::LEN]`.
     type Codes: AsRef<[i8]>;
@@ -168,15 +169,12 @@ fn minima<B: Quantized>(block: &B, sums: &[[i16; 2]]) -> i32 {
     }
 }
 
-const fn terms(max: u8, signed: bool, sub: usize) -> usize {
-    if signed {
-        return 1;
+const fn quads(max_code: u8, signed: bool, sub_block: usize) -> usize {
+    let mut quads = if sub_block == 16 { 4 } else { 8 };
+    while signed && quads > 1 || quads * max_code as usize * 127 * 2 > i16::MAX as usize {
+        quads /= 2;
     }
-    let mut terms = if sub == 16 { 4 } else { 8 };
-    while terms * max as usize * 2 * 127 > 32767 {
-        terms /= 2;
-    }
-    terms
+    quads
 }
 
 /// Eight values, and eight that do not count.

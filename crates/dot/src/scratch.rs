@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
-use crate::panel::{Codes, DEPTH, Group, Head, Panel};
-use crate::strip::{PANEL_FROM, STRIP_ROWS};
+use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel};
+use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -14,7 +14,7 @@ use crate::strip::{PANEL_FROM, STRIP_ROWS};
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     codes: Vec<[Codes; 2]>,
-    groups: Vec<[Group; 8]>,
+    groups: Vec<[Group; 2]>,
     heads: Vec<[Head; 2]>,
     floats: Vec<f32>,
     wide: Vec<i16>,
@@ -34,16 +34,18 @@ impl Scratch {
     pub fn fit(&mut self, product: &Product<'_>) {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
-            ActFormat::F32 if m < PANEL_FROM => {}
+            ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
             ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
             format => {
                 grow(&mut self.wide, k + LINE / size_of::<i16>(), 0);
-                if m < PANEL_FROM {
+                if m <= MOST_TOKENS {
                     return;
                 }
                 let depth = DEPTH.min(k / 32);
                 grow(&mut self.codes, depth, [Codes::ZERO; 2]);
-                grow(&mut self.groups, depth.div_ceil(4), [Group::ZERO; 8]);
+                if format == ActFormat::Q8_K {
+                    grow(&mut self.groups, depth, [Group::ZERO; 2]);
+                }
                 grow(&mut self.heads, depth * 32 / format.block_len(), [Head::ZERO; 2]);
             }
         }

@@ -2,6 +2,8 @@
 
 use keepq_blocks::F16;
 
+use crate::Way;
+
 /// Lanes of [`Target::F32s`].
 pub const LANES: usize = 8;
 
@@ -32,15 +34,6 @@ pub trait Target: Copy {
 
     /// `a * b + c`, rounded once.
     fn fma(self, a: Self::F32s, b: Self::F32s, c: Self::F32s) -> Self::F32s;
-
-    /// `a * b + c` of integers under 2^24 whose product and sum are, too: exact in any way.
-    #[inline(always)]
-    fn exact(self, a: Self::F32s, b: Self::F32s, c: Self::F32s) -> Self::F32s {
-        self.add(self.mul(a, b), c)
-    }
-
-    /// Whole numbers within i32, converted exactly.
-    fn to_i32(self, x: Self::F32s) -> Self::I32s;
 
     /// `a + b`, which does not overflow.
     fn add_i32(self, a: Self::I32s, b: Self::I32s) -> Self::I32s;
@@ -99,7 +92,7 @@ pub trait Target: Copy {
     /// In each lane, `sum` and the four products of its unsigned by its signed bytes.
     ///
     /// Two lanes of 16 bits may hold the sum: those of the first and of the last two products stay within 2^15 - 1.
-    fn products(self, sum: Self::Partial, unsigned: Self::Bytes, signed: Self::Bytes) -> Self::Partial;
+    fn add_products(self, sum: Self::Partial, unsigned: Self::Bytes, signed: Self::Bytes) -> Self::Partial;
 
     /// In each lane, the sum of the four products of its signed bytes; those of `b` are above -128.
     fn signed_products(self, a: Self::Bytes, b: Self::Bytes) -> Self::Partial;
@@ -131,11 +124,8 @@ pub trait Target: Copy {
     /// `x` in all lanes.
     fn splat_i32(self, x: i32) -> Self::I32s;
 
-    /// Whether few tokens run eight rows at a time.
-    const NARROW: bool;
-
-    /// Up to so many tokens quantized weights are multiplied where they lie; from there on, decoding them into a panel pays.
-    const IN_PLACE_TOKENS: usize;
+    /// How quantized weights are multiplied fastest.
+    const WAY: Way;
 
     /// Calls `body` once, compiled for this instruction set.
     ///

@@ -3,7 +3,7 @@
 use core::arch::x86_64::{__m128i, __m256, __m256i, _mm256_cvtph_ps};
 
 use keepq_blocks::F16;
-use keepq_dot::{LANES, Target};
+use keepq_dot::{LANES, Target, Way};
 
 pulp::simd_type! {
     /// Proof that the machine has AVX2, FMA, F16C and what comes with them.
@@ -26,8 +26,7 @@ pulp::simd_type! {
 }
 
 impl Target for X86_64V3 {
-    const NARROW: bool = true;
-    const IN_PLACE_TOKENS: usize = 2;
+    const WAY: Way = Way::Octets;
     type F32s = __m256;
     type I32s = __m256i;
     type Bytes = __m256i;
@@ -113,7 +112,7 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
+    fn add_products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
         self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed))
     }
 
@@ -225,16 +224,6 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn fma(self, a: __m256, b: __m256, c: __m256) -> __m256 {
         self.fma._mm256_fmadd_ps(a, b, c)
-    }
-
-    #[inline(always)]
-    fn exact(self, a: __m256, b: __m256, c: __m256) -> __m256 {
-        self.fma._mm256_fmadd_ps(a, b, c)
-    }
-
-    #[inline(always)]
-    fn to_i32(self, x: __m256) -> __m256i {
-        self.avx._mm256_cvtps_epi32(x)
     }
 
     #[inline(always)]
