@@ -6,6 +6,7 @@ use keepq_act::ActFormat;
 
 use crate::Product;
 use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel};
+use crate::quantized::TOKENS;
 use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
@@ -37,7 +38,7 @@ impl Scratch {
             ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
             ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
             format => {
-                grow(&mut self.wide, k + LINE / size_of::<i16>(), 0);
+                grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
                 if m <= MOST_TOKENS {
                     return;
                 }
@@ -61,7 +62,7 @@ impl Scratch {
         from_line(&mut self.floats)
     }
 
-    /// Room for the codes of a token as i16, from the first cache line boundary on.
+    /// Room for the codes of [`TOKENS`] tokens as i16, from the first cache line boundary on.
     pub(crate) fn wide(&mut self) -> &mut [[i16; 32]] {
         from_line(&mut self.wide).as_chunks_mut().0
     }

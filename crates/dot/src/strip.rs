@@ -78,7 +78,7 @@ fn quantized<T: Target, B: Quantized>(
     match (way, product.x().m()) {
         _ if row_blocks == 0 => y.fill(0.0),
         (Way::InPlace, _) => {
-            let wide = &mut scratch.wide()[..product.w().k() / 32];
+            let wide = scratch.wide();
             target.run(
                 #[inline(always)]
                 || in_place(blocks, row_blocks, x, wide, y),

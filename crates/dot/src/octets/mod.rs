@@ -29,7 +29,7 @@ fn rows<B>(blocks: &[B], row_blocks: usize, first: usize) -> [&[B]; LANES] {
 
 /// Block `b` of each row.
 #[inline(always)]
-fn blocks<'w, B>([r, s, t, u, v, w, x, y]: [&'w [B]; LANES], b: usize) -> [&'w B; LANES] {
+fn blocks<B>([r, s, t, u, v, w, x, y]: [&[B]; LANES], b: usize) -> [&B; LANES] {
     [&r[b], &s[b], &t[b], &u[b], &v[b], &w[b], &x[b], &y[b]]
 }
 
