@@ -9,6 +9,7 @@
 //! The weights are random, with one structure, so that the largest logits are apart as they are in a trained model: the
 //! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
 
+pub(crate) mod architectures;
 mod random;
 mod vocabulary;
 mod weights;
@@ -41,10 +42,13 @@ const CONTEXT: u32 = 8192;
 
 /// The path of the model in `folder`, where it is written unless it is there.
 pub(crate) fn file_in(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join(FILE);
-    let bytes = bytes()?;
-    if fs::read(&path).ok().as_deref() != Some(&bytes[..]) {
-        files::write(&path, &bytes)?;
+    write_unless_there(folder.join(FILE), &bytes()?)
+}
+
+/// Writes a file unless it is there with these bytes.
+fn write_unless_there(path: PathBuf, bytes: &[u8]) -> Result<PathBuf> {
+    if fs::read(&path).ok().as_deref() != Some(bytes) {
+        files::write(&path, bytes)?;
     }
     Ok(path)
 }

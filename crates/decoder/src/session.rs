@@ -6,7 +6,7 @@ use keepq_gemm::{Driver, Scratch};
 
 use crate::cache::Cache;
 use crate::model::Layer;
-use crate::{Model, SessionError};
+use crate::{Activation, Config, Model, Rope, SessionError};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
 const BATCH: usize = 512;
@@ -47,6 +47,8 @@ struct Buffers {
     logits: Vec<f32>,
     /// (cos, sin) of each pair, a row a token.
     angles: Vec<(f32, f32)>,
+    /// The same for local layers.
+    local_angles: Vec<(f32, f32)>,
     acts: ActBuf,
     scratch: Scratch,
 }
@@ -120,13 +122,13 @@ impl<'m, 'a> Session<'m, 'a> {
         let (m, past) = (tokens.len(), self.positions());
         self.buffers.fit(self.model, m);
 
-        let pairs = config.rope_dimensions / 2;
-        for (t, angles) in self.buffers.angles.chunks_exact_mut(pairs).enumerate() {
-            let (base, factors) = (config.rope_base, &self.model.rope_factors);
-            rows::rope_angles((past + t) as f32 / config.rope_scale, base, config.rope_dimensions, factors, angles);
+        fill_angles(&mut self.buffers.angles, config, config.rope, past, &self.model.rope_factors);
+        if let Some(local) = config.local {
+            fill_angles(&mut self.buffers.local_angles, config, local.rope, past, &[]);
         }
         for (&id, row) in tokens.iter().zip(self.buffers.stream.chunks_exact_mut(config.embedding)) {
             self.model.embedding.decode_row(id as usize, row).expect("ids and widths were checked");
+            rows::scale(row, config.embedding_scale);
         }
         for (i, layer) in self.model.layers.iter().enumerate() {
             self.attention(i, layer, m)?;
@@ -145,41 +147,52 @@ impl<'m, 'a> Session<'m, 'a> {
 
         // The three read the same activations: they are quantized once.
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
-        layer.q.matmul(&driver, &mut x, &mut buffers.q, &mut buffers.scratch)?;
-        layer.k.matmul(&driver, &mut x, &mut buffers.k, &mut buffers.scratch)?;
-        layer.v.matmul(&driver, &mut x, &mut buffers.v, &mut buffers.scratch)?;
+        for (part, out) in [(&layer.q, &mut buffers.q), (&layer.k, &mut buffers.k), (&layer.v, &mut buffers.v)] {
+            part.weight.matmul(&driver, &mut x, out, &mut buffers.scratch)?;
+            if let Some(bias) = &part.bias {
+                out.chunks_exact_mut(bias.len()).for_each(|token| rows::add(token, bias));
+            }
+            if let Some(weight) = &part.head_norm {
+                norm_rows_in_place(out, weight, config.norm_epsilon);
+            }
+        }
 
-        let pairs = config.rope_dimensions / 2;
+        let (angles, window) = match config.local(i) {
+            Some(local) => (&buffers.local_angles, local.window),
+            None => (&buffers.angles, usize::MAX),
+        };
         for (width, heads) in [(config.q_width(), &mut buffers.q), (config.kv_width(), &mut buffers.k)] {
-            for (token, angles) in heads.chunks_exact_mut(width).zip(buffers.angles.chunks_exact(pairs)) {
-                token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, config.rope_pairs));
+            for (token, angles) in heads.chunks_exact_mut(width).zip(angles.chunks_exact(config.rope_dimensions / 2)) {
+                let pairs = config.architecture.rope_pairs;
+                token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, pairs));
             }
         }
         self.cache.extend(i, &buffers.k, &buffers.v);
 
-        let cache = self.cache.layer(i);
-        let scale = 1.0 / (config.head as f32).sqrt();
+        let (cache, stride) = (self.cache.layer(i), config.kv_width());
         let queries_per_kv = config.heads / config.kv_heads;
         let (q, positions) = (&buffers.q, past + m);
         driver.for_each_row(&mut buffers.attended, config.head, positions, &mut buffers.scratch, |row, out, scores| {
             let (token, head) = (row / config.heads, row % config.heads);
+            let seen = past + token + 1;
+            let first = seen.saturating_sub(window);
             let cache = HeadCache {
-                keys: &cache.keys,
-                values: &cache.values,
-                stride: config.kv_width(),
+                keys: &cache.keys[first * stride..],
+                values: &cache.values[first * stride..],
+                stride,
                 offset: head / queries_per_kv * config.head,
             };
             let q = &q[row * config.head..][..config.head];
-            driver.tier().attention(q, cache, scale, &mut scores[..past + token + 1], out);
+            driver.tier().attention(q, cache, config.attention_scale, &mut scores[..seen - first], out);
         });
 
         let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
         layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        rows::add(&mut buffers.stream, &buffers.delta);
+        buffers.add_delta(layer.attention_post_norm.as_deref(), config.norm_epsilon);
         Ok(())
     }
 
-    /// `stream += down(silu(gate) * up)`, with gate and up of the normed stream.
+    /// `stream += down(activation(gate) * up)`, with gate and up of the normed stream.
     fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
         let config = self.model.config();
         let driver = self.driver;
@@ -192,12 +205,16 @@ impl<'m, 'a> Session<'m, 'a> {
 
         let (up, width) = (&buffers.up, config.feed_forward);
         driver.for_each_row(&mut buffers.gate, width, 0, &mut buffers.scratch, |row, gate, _| {
-            driver.tier().silu_mul(gate, &up[row * width..][..width]);
+            let up = &up[row * width..][..width];
+            match config.architecture.activation {
+                Activation::Silu => driver.tier().silu_mul(gate, up),
+                Activation::Gelu => driver.tier().gelu_mul(gate, up),
+            }
         });
 
         let mut x = buffers.acts.share(m, layer.down.k(), &buffers.gate);
         layer.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        rows::add(&mut buffers.stream, &buffers.delta);
+        buffers.add_delta(layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
         Ok(())
     }
 
@@ -234,7 +251,24 @@ impl Buffers {
         ] {
             buffer.resize(m * width, 0.0);
         }
-        self.angles.resize(m * config.rope_dimensions / 2, (0.0, 0.0));
+        let pairs = m * config.rope_dimensions / 2;
+        self.angles.resize(pairs, (0.0, 0.0));
+        self.local_angles.resize(if config.local.is_some() { pairs } else { 0 }, (0.0, 0.0));
+    }
+
+    /// `stream += delta`, or the norm of it.
+    fn add_delta(&mut self, post_norm: Option<&[f32]>, epsilon: f32) {
+        if let Some(weight) = post_norm {
+            norm_rows_in_place(&mut self.delta, weight, epsilon);
+        }
+        rows::add(&mut self.stream, &self.delta);
+    }
+}
+
+/// Fills rows of (cos, sin), the first for position `past`.
+fn fill_angles(angles: &mut [(f32, f32)], config: &Config, rope: Rope, past: usize, factors: &[f32]) {
+    for (t, angles) in angles.chunks_exact_mut(config.rope_dimensions / 2).enumerate() {
+        rows::rope_angles((past + t) as f32 / rope.scale, rope.base, config.rope_dimensions, factors, angles);
     }
 }
 
@@ -242,4 +276,8 @@ fn norm_rows(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
     for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
         rows::rms_norm(x, weight, epsilon, out);
     }
+}
+
+fn norm_rows_in_place(x: &mut [f32], weight: &[f32], epsilon: f32) {
+    x.chunks_exact_mut(weight.len()).for_each(|row| rows::rms_norm_in_place(row, weight, epsilon));
 }
