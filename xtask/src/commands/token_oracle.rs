@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// The folder of llama.cpp's libraries
     #[arg(long, value_name = "DIR")]
     llama: PathBuf,
-    /// Which of the folder's CPU backends computes: libggml-cpu-<V>.so, or `best` for llama.cpp's own choice
+    /// Which of the folder's CPU backends computes: `haswell` is libggml-cpu-haswell.so, `best` llama.cpp's own choice
     #[arg(long, value_name = "V", default_value = "haswell")]
     variant: Cpu,
     /// The file to write; its name without the extension is the model's
