@@ -48,6 +48,8 @@ enum Command {
     Model(model::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
+    /// Store llama.cpp's ids and choices on a model file, for `tokens`
+    TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
     Tokens(tokens::Args),
 }
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
     };
     match result {

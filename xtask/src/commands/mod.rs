@@ -7,4 +7,5 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod model;
 pub(crate) mod parity;
+pub(crate) mod token_oracle;
 pub(crate) mod tokens;

@@ -7,4 +7,5 @@ mod hostile_files;
 mod inspect;
 mod model;
 mod support;
+mod token_oracle;
 mod tokens;
