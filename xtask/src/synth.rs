@@ -110,6 +110,7 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let Shape { layers, embedding, feed_forward, .. } = SHAPE;
     let (tokens, words) = (vocabulary.tokens.len(), vocabulary.words());
     let embeddings = Embeddings::new(&mut random, tokens, embedding);
+    let known: Vec<usize> = (0..tokens).collect();
     let matrix = |name: String, ty, k: usize, values: &[f32]| {
         Tensor::new(name, ty, vec![k as u64, (values.len() / k) as u64], values)
     };
@@ -118,7 +119,7 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let mut tensors = vec![matrix("token_embd.weight".into(), EMBEDDING_TYPE, embedding, embeddings.values())?];
     for layer in 0..layers {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
-        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &words, layer + 1 == layers);
+        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &known, &words, layer + 1 == layers);
         tensors.push(vector(name("attn_norm"), &random.around_one(embedding))?);
         tensors.push(vector(name("ffn_norm"), &random.around_one(embedding))?);
         for (place, (part, k, values)) in [

@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod architecture;
+mod buffers;
 mod cache;
 mod config;
 mod error;

@@ -1,11 +1,11 @@
 //! [`Model`]: the tensors of a file, each where it lies, with the shape that the metadata call for.
 
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Reason, Residency, Weight};
+use keepq_gemm::{Reason, Residency, Weight, WeightStack};
 use keepq_gguf::Gguf;
 
 use crate::tensors::Tensors;
-use crate::{Config, ModelError};
+use crate::{Config, Experts, ModelError};
 
 /// A model, ready to run: views into the mapped file. Sessions share it.
 #[derive(Debug)]
@@ -30,9 +30,7 @@ pub(crate) struct Layer<'a> {
     pub attention_output: Weight<'a>,
     pub attention_post_norm: Option<Vec<f32>>,
     pub feed_forward_norm: Vec<f32>,
-    pub gate: Weight<'a>,
-    pub up: Weight<'a>,
-    pub down: Weight<'a>,
+    pub feed_forward: FeedForward<'a>,
     pub feed_forward_post_norm: Option<Vec<f32>>,
 }
 
@@ -45,6 +43,34 @@ pub(crate) struct Projection<'a> {
     pub head_norm: Option<Vec<f32>>,
 }
 
+/// What follows attention.
+#[derive(Debug)]
+pub(crate) enum FeedForward<'a> {
+    /// One block, through which all tokens go.
+    Block(Block<'a>),
+    /// Many, of which each token goes through a few.
+    Experts(Mixture<'a>),
+}
+
+/// A gated feed-forward block.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    pub gate: Weight<'a>,
+    pub up: Weight<'a>,
+    pub down: Weight<'a>,
+}
+
+/// Gated feed-forward blocks, a slice of each stack an expert.
+#[derive(Debug)]
+pub(crate) struct Mixture<'a> {
+    pub experts: Experts,
+    /// A row an expert: how well it suits a token.
+    pub router: Weight<'a>,
+    pub gate: WeightStack<'a>,
+    pub up: WeightStack<'a>,
+    pub down: WeightStack<'a>,
+}
+
 /// What loading did to memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
@@ -52,11 +78,11 @@ pub struct LoadReport {
     pub kept_bytes: usize,
     /// Bytes allocated for weights that were expanded.
     pub expanded_bytes: usize,
-    /// The matrices that were expanded.
+    /// The matrices, and stacks of them, that were expanded.
     pub expansions: Vec<Expansion>,
 }
 
-/// A matrix that is not used where the file has it.
+/// A matrix, or a stack, that is not used where the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The tensor.

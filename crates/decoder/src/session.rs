@@ -1,12 +1,12 @@
 //! [`Session`]: one forward pass after another over a growing context.
 
-use keepq_act::ActBuf;
 use keepq_dot::rows::{self, HeadCache};
-use keepq_gemm::{Driver, Scratch};
+use keepq_gemm::{Driver, Route};
 
+use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
-use crate::model::Layer;
-use crate::{Activation, Config, Model, Rope, SessionError};
+use crate::model::{Block, FeedForward, Layer, Mixture};
+use crate::{Config, Experts, Model, Rope, SessionError};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
 const BATCH: usize = 512;
@@ -27,30 +27,6 @@ pub struct Session<'m, 'a> {
     driver: Driver<'m>,
     cache: Cache,
     buffers: Buffers,
-}
-
-/// What a pass works in; grows to the largest batch and stays.
-#[derive(Debug, Default)]
-struct Buffers {
-    /// The residual stream.
-    stream: Vec<f32>,
-    /// What a norm makes of it.
-    normed: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-    attended: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    /// What a layer adds to the residual stream.
-    delta: Vec<f32>,
-    logits: Vec<f32>,
-    /// (cos, sin) of each pair, a row a token.
-    angles: Vec<(f32, f32)>,
-    /// The same for local layers.
-    local_angles: Vec<(f32, f32)>,
-    acts: ActBuf,
-    scratch: Scratch,
 }
 
 impl<'m, 'a> Session<'m, 'a> {
@@ -120,7 +96,7 @@ impl<'m, 'a> Session<'m, 'a> {
     fn layers(&mut self, tokens: &[u32]) -> Result<(), SessionError> {
         let config = self.model.config();
         let (m, past) = (tokens.len(), self.positions());
-        self.buffers.fit(self.model, m);
+        self.buffers.fit(config, m);
 
         fill_angles(&mut self.buffers.angles, config, config.rope, past, &self.model.rope_factors);
         if let Some(local) = config.local {
@@ -195,26 +171,61 @@ impl<'m, 'a> Session<'m, 'a> {
     /// `stream += down(activation(gate) * up)`, with gate and up of the normed stream.
     fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
         let config = self.model.config();
-        let driver = self.driver;
         let buffers = &mut self.buffers;
         norm_rows(&buffers.stream, &layer.feed_forward_norm, config.norm_epsilon, &mut buffers.normed);
+        match &layer.feed_forward {
+            FeedForward::Block(block) => self.block(block, m)?,
+            FeedForward::Experts(mixture) => self.experts(mixture, m)?,
+        }
+        self.buffers.add_delta(layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
+        Ok(())
+    }
 
+    /// `delta = down(activation(gate) * up)`.
+    fn block(&mut self, block: &Block<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let driver = self.driver;
+        let buffers = &mut self.buffers;
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
-        layer.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
-        layer.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+        block.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
+        block.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+        buffers.activate(&driver, config);
 
-        let (up, width) = (&buffers.up, config.feed_forward);
-        driver.for_each_row(&mut buffers.gate, width, 0, &mut buffers.scratch, |row, gate, _| {
-            let up = &up[row * width..][..width];
-            match config.architecture.activation {
-                Activation::Silu => driver.tier().silu_mul(gate, up),
-                Activation::Gelu => driver.tier().gelu_mul(gate, up),
-            }
-        });
+        let mut x = buffers.acts.share(m, config.feed_forward, &buffers.gate);
+        block.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
+        Ok(())
+    }
 
-        let mut x = buffers.acts.share(m, layer.down.k(), &buffers.gate);
-        layer.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        buffers.add_delta(layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
+    /// `delta = Σ weight * down(activation(gate) * up)` over the experts that are chosen for each token.
+    fn experts(&mut self, mixture: &Mixture<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let Experts { count, used, weight_scale } = mixture.experts;
+        let driver = self.driver;
+        let buffers = &mut self.buffers;
+        let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
+        mixture.router.matmul(&driver, &mut x, &mut buffers.router, &mut buffers.scratch)?;
+        for (logits, chosen) in buffers.router.chunks_exact_mut(count).zip(buffers.chosen.chunks_exact_mut(used)) {
+            rows::route(logits, weight_scale, chosen);
+        }
+
+        // From here on there is a row for each choice of a token.
+        for (i, (route, chosen)) in buffers.routes.iter_mut().zip(&buffers.chosen).enumerate() {
+            *route = Route { row: (i / used) as u32, slice: chosen.expert as u32 };
+        }
+        mixture.gate.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.gate, &mut buffers.scratch)?;
+        mixture.up.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.up, &mut buffers.scratch)?;
+        buffers.activate(&driver, config);
+
+        for (i, route) in buffers.routes.iter_mut().enumerate() {
+            route.row = i as u32;
+        }
+        let mut x = buffers.acts.share(m * used, config.feed_forward, &buffers.gate);
+        mixture.down.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.results, &mut buffers.scratch)?;
+        buffers.delta.fill(0.0);
+        for (i, (result, chosen)) in buffers.results.chunks_exact(config.embedding).zip(&buffers.chosen).enumerate() {
+            let delta = &mut buffers.delta[i / used * config.embedding..][..config.embedding];
+            rows::add_scaled(delta, result, chosen.weight);
+        }
         Ok(())
     }
 
@@ -234,50 +245,9 @@ impl<'m, 'a> Session<'m, 'a> {
     }
 }
 
-impl Buffers {
-    /// Sizes every buffer for a batch of `m` tokens.
-    fn fit(&mut self, model: &Model<'_>, m: usize) {
-        let config = model.config();
-        for (buffer, width) in [
-            (&mut self.stream, config.embedding),
-            (&mut self.normed, config.embedding),
-            (&mut self.delta, config.embedding),
-            (&mut self.q, config.q_width()),
-            (&mut self.k, config.kv_width()),
-            (&mut self.v, config.kv_width()),
-            (&mut self.attended, config.q_width()),
-            (&mut self.gate, config.feed_forward),
-            (&mut self.up, config.feed_forward),
-        ] {
-            buffer.resize(m * width, 0.0);
-        }
-        let pairs = m * config.rope_dimensions / 2;
-        self.angles.resize(pairs, (0.0, 0.0));
-        self.local_angles.resize(if config.local.is_some() { pairs } else { 0 }, (0.0, 0.0));
-    }
-
-    /// `stream += delta`, or the norm of it.
-    fn add_delta(&mut self, post_norm: Option<&[f32]>, epsilon: f32) {
-        if let Some(weight) = post_norm {
-            norm_rows_in_place(&mut self.delta, weight, epsilon);
-        }
-        rows::add(&mut self.stream, &self.delta);
-    }
-}
-
 /// Fills rows of (cos, sin), the first for position `past`.
 fn fill_angles(angles: &mut [(f32, f32)], config: &Config, rope: Rope, past: usize, factors: &[f32]) {
     for (t, angles) in angles.chunks_exact_mut(config.rope_dimensions / 2).enumerate() {
         rows::rope_angles((past + t) as f32 / rope.scale, rope.base, config.rope_dimensions, factors, angles);
     }
-}
-
-fn norm_rows(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
-    for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
-        rows::rms_norm(x, weight, epsilon, out);
-    }
-}
-
-fn norm_rows_in_place(x: &mut [f32], weight: &[f32], epsilon: f32) {
-    x.chunks_exact_mut(weight.len()).for_each(|row| rows::rms_norm_in_place(row, weight, epsilon));
 }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Residency, Weight};
+use keepq_gemm::{Reason, Residency, Weight, WeightStack};
 use keepq_gguf::Gguf;
 
-use crate::model::{Layer, Projection};
+use crate::model::{Block, FeedForward, Layer, Mixture, Projection};
 use crate::{Config, Expansion, LoadReport, ModelError};
 
 /// Takes tensors out of a file, and remembers which.
@@ -46,9 +46,7 @@ impl<'g, 'a> Tensors<'g, 'a> {
             attention_output: self.weight(&name("attn_output"), embedding, q)?,
             attention_post_norm: self.floats_if(&name("post_attention_norm"), post_norms)?,
             feed_forward_norm: self.floats(&name("ffn_norm"), embedding)?,
-            gate: self.weight(&name("ffn_gate"), config.feed_forward, embedding)?,
-            up: self.weight(&name("ffn_up"), config.feed_forward, embedding)?,
-            down: self.weight(&name("ffn_down"), embedding, config.feed_forward)?,
+            feed_forward: self.feed_forward(name, config)?,
             feed_forward_post_norm: self.floats_if(&name("post_ffw_norm"), post_norms)?,
         })
     }
@@ -68,6 +66,24 @@ impl<'g, 'a> Tensors<'g, 'a> {
         })
     }
 
+    fn feed_forward(&mut self, name: impl Fn(&str) -> String, config: &Config) -> Result<FeedForward<'a>, ModelError> {
+        let (embedding, width) = (config.embedding, config.feed_forward);
+        Ok(match config.experts {
+            None => FeedForward::Block(Block {
+                gate: self.weight(&name("ffn_gate"), width, embedding)?,
+                up: self.weight(&name("ffn_up"), width, embedding)?,
+                down: self.weight(&name("ffn_down"), embedding, width)?,
+            }),
+            Some(experts) => FeedForward::Experts(Mixture {
+                experts,
+                router: self.weight(&name("ffn_gate_inp"), experts.count, embedding)?,
+                gate: self.stack(&name("ffn_gate_exps"), experts.count, width, embedding)?,
+                up: self.stack(&name("ffn_up_exps"), experts.count, width, embedding)?,
+                down: self.stack(&name("ffn_down_exps"), experts.count, embedding, width)?,
+            }),
+        })
+    }
+
     /// A matrix of weights of `n` rows of `k` elements.
     pub(crate) fn weight(&mut self, name: &str, n: usize, k: usize) -> Result<Weight<'a>, ModelError> {
         let matrix = self.matrix(name)?;
@@ -78,20 +94,38 @@ impl<'g, 'a> Tensors<'g, 'a> {
     }
 
     pub(crate) fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
-        let ty = matrix.ty();
-        let weight = Weight::new(matrix, self.residency).map_err(|_| ModelError::Unsupported {
-            tensor: name.to_owned(),
-            ty,
-            op: "multiplication in place",
-        })?;
-        match weight.expansion() {
-            None => self.report.kept_bytes += matrix.bytes().len(),
+        let weight = Weight::new(matrix, self.residency).map_err(|_| no_kernel(name, matrix.ty()))?;
+        self.count(name, matrix.ty(), matrix.bytes().len(), weight.expansion());
+        Ok(weight)
+    }
+
+    /// A stack of so many matrices of `n` rows of `k` elements.
+    fn stack(&mut self, name: &str, slices: usize, n: usize, k: usize) -> Result<WeightStack<'a>, ModelError> {
+        let tensor = self.gguf.require_tensor(name)?;
+        if tensor.slices() != slices as u64 {
+            let (found, expected) = (tensor.slices(), slices);
+            return Err(ModelError::Slices { tensor: name.to_owned(), found, expected });
+        }
+        let matrices = (0..slices).map(|slice| tensor.slice(slice)).collect::<Result<Vec<_>, _>>()?;
+        let first = matrices[0];
+        if (first.n(), first.k()) != (n, k) {
+            return Err(shape_error(name, first, (n, k)));
+        }
+        self.used.insert(name.to_owned());
+        let stack = WeightStack::new(&matrices, self.residency).map_err(|_| no_kernel(name, first.ty()))?;
+        self.count(name, first.ty(), slices * first.bytes().len(), stack.expansion());
+        Ok(stack)
+    }
+
+    /// Adds weights of so many bytes in the file to the report.
+    fn count(&mut self, name: &str, ty: GgmlType, bytes: usize, expansion: Option<(usize, Reason)>) {
+        match expansion {
+            None => self.report.kept_bytes += bytes,
             Some((bytes, reason)) => {
                 self.report.expanded_bytes += bytes;
                 self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
             }
         }
-        Ok(weight)
     }
 
     /// A vector of floats; these few are copied, so that they are plain slices.
@@ -130,4 +164,8 @@ impl<'g, 'a> Tensors<'g, 'a> {
 
 fn shape_error(name: &str, matrix: Matrix<'_>, expected: (usize, usize)) -> ModelError {
     ModelError::Shape { tensor: name.to_owned(), found: (matrix.n(), matrix.k()), expected }
+}
+
+fn no_kernel(name: &str, ty: GgmlType) -> ModelError {
+    ModelError::Unsupported { tensor: name.to_owned(), ty, op: "multiplication in place" }
 }
