@@ -72,6 +72,9 @@ pub struct Local {
 /// Of so many layers one, the last, sees the whole context.
 const PATTERN: usize = 6;
 
+/// Several times what published models have; buffers have a row for each expert that a token goes to.
+const MOST_EXPERTS: usize = 4096;
+
 impl Config {
     /// Reads and checks the metadata.
     ///
@@ -100,12 +103,6 @@ impl Config {
         if rope_dimensions > head || rope_dimensions % 2 == 1 {
             return Err(keys.error("rope.dimension_count", rope_dimensions, "an even number up to the head's length"));
         }
-        let local = local(&keys, layers)?;
-        if local.is_some() {
-            keys.only("attention.key_length_swa", head as u64, "the length of other layers' keys")?;
-            keys.only("attention.value_length_swa", head as u64, "the length of other layers' values")?;
-            keys.only("rope.dimension_count_swa", rope_dimensions as u64, "the rotated elements of other layers")?;
-        }
         Ok(Self {
             architecture,
             layers,
@@ -123,7 +120,7 @@ impl Config {
             norm_epsilon: keys.positive("attention.layer_norm_rms_epsilon")?,
             rope_dimensions,
             rope: Rope { base: keys.positive_or("rope.freq_base", 10_000.0)?, scale: rope_scale(&keys)? },
-            local,
+            local: local(&keys, layers, head, rope_dimensions)?,
             context: keys.dimension("context_length")?,
         })
     }
@@ -163,6 +160,9 @@ fn experts(keys: &Keys<'_, '_>) -> Result<Option<Experts>, ModelError> {
         return Ok(None);
     }
     let count = keys.dimension("expert_count")?;
+    if count > MOST_EXPERTS {
+        return Err(keys.error("expert_count", count, "1 to 4096"));
+    }
     let used = keys.dimension("expert_used_count")?;
     if used > count {
         return Err(keys.error("expert_used_count", used, "no more than there are experts"));
@@ -180,7 +180,7 @@ fn rope_scale(keys: &Keys<'_, '_>) -> Result<f32, ModelError> {
     }
 }
 
-fn local(keys: &Keys<'_, '_>, layers: usize) -> Result<Option<Local>, ModelError> {
+fn local(keys: &Keys<'_, '_>, layers: usize, head: usize, rope_dimensions: usize) -> Result<Option<Local>, ModelError> {
     let window = "attention.sliding_window";
     if !keys.architecture().sliding_windows {
         keys.only(window, 0_u64, "no sliding window in this architecture")?;
@@ -197,6 +197,9 @@ fn local(keys: &Keys<'_, '_>, layers: usize) -> Result<Option<Local>, ModelError
         Some(Value::Array(array)) => return Err(keys.error(pattern, array, implemented)),
         Some(_) => keys.only(pattern, PATTERN as u64, implemented)?,
     }
+    keys.only("attention.key_length_swa", head as u64, "the length of other layers' keys")?;
+    keys.only("attention.value_length_swa", head as u64, "the length of other layers' values")?;
+    keys.only("rope.dimension_count_swa", rope_dimensions as u64, "the rotated elements of other layers")?;
     let rope = Rope { base: keys.positive_or("rope.freq_base_swa", 10_000.0)?, scale: 1.0 };
     Ok(Some(Local { window: keys.dimension(window)?, rope }))
 }

@@ -33,7 +33,7 @@ where
 const LENGTHS: [usize; 5] = [1, 7, 8, 31, 576];
 
 pub(super) fn cases() -> Vec<Case> {
-    [exp(), rms_norm(), softmax(), silu_mul(), gelu_mul(), rope(), attention(), route(), add_scaled()]
+    [exp(), rms_norm(), softmax(), silu_mul(), gelu_mul(), rope(), attention(), route(), scale(), add_scaled()]
         .into_iter()
         .flatten()
         .collect()
@@ -221,6 +221,17 @@ fn route() -> Vec<Case> {
         make("one-of-one", vec![3.0], 1, 0.5),
         make("non-finite", Floats::NonFinite.row(64, 551), 4, 1.0),
     ]
+}
+
+fn scale() -> Vec<Case> {
+    let x = Floats::Gaussian.row(203, 559);
+    let naive = x.clone();
+    let run = move |_| {
+        let mut x = x.clone();
+        rows::scale(&mut x, 25.298_222);
+        x
+    };
+    vec![case("scale", "gaussian", run, move || naive::scale(&naive, 25.298_222))]
 }
 
 fn add_scaled() -> Vec<Case> {

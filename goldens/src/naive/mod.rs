@@ -43,7 +43,7 @@ pub(crate) use half::{f16_bits, read_f16};
 pub use q8_1::encode as encode_q8_1;
 pub use q8_k::encode as encode_q8_k;
 pub(crate) use rows::{
-    HeadRows, add_scaled, attention, gelu_mul, rms_norm, rope, rope_angles, route, silu_mul, softmax,
+    HeadRows, add_scaled, attention, gelu_mul, rms_norm, rope, rope_angles, route, scale, silu_mul, softmax,
 };
 
 /// The types with a decoder, an encoder and a dot.

@@ -35,7 +35,7 @@ pub(crate) fn silu_mul(gate: &[f32], up: &[f32]) -> Vec<f32> {
 }
 
 /// `2 * sqrt(2 / pi)` and that times 0.044715, to the nearest f32.
-const GELU: (f32, f32) = (1.595_769_121_605_730_8, 0.071_354_816_272_600_25);
+const GELU: (f32, f32) = (1.595_769_2, 0.071_354_814);
 
 pub(crate) fn gelu_mul(gate: &[f32], up: &[f32]) -> Vec<f32> {
     let gelu = |g: f32| {
@@ -55,6 +55,10 @@ pub(crate) fn route(logits: &[f32], count: usize, scale: f32) -> Vec<(usize, f32
     order.truncate(count);
     let total = sum8(count, |i| p[order[i]]);
     order.iter().map(|&expert| (expert, (p[expert] / total) * scale)).collect()
+}
+
+pub(crate) fn scale(x: &[f32], factor: f32) -> Vec<f32> {
+    x.iter().map(|x| x * factor).collect()
 }
 
 pub(crate) fn add_scaled(x: &[f32], y: &[f32], factor: f32) -> Vec<f32> {

@@ -1,13 +1,13 @@
 //! What the architectures beside llama have of their own: that it is demanded, and what it does.
 
-use keepq_decoder::{Logits, Model, Session, Settings};
+use keepq_blocks::GgmlType;
+use keepq_decoder::{Config, Local, Logits, Model, Rope, Session, Settings};
 use keepq_gemm::Residency;
 use keepq_gguf::Gguf;
 use keepq_simd::Tier;
 
 use crate::load::error_of;
-use crate::tiny::{EMBEDDING, EXPERTS, FEED_FORWARD, Key, Tiny, WINDOW};
-use keepq_blocks::GgmlType;
+use crate::tiny::{EMBEDDING, EXPERTS, FEED_FORWARD, HEADS, Key, Tiny, WINDOW};
 
 /// The logits after the last of `tokens`.
 fn last_logits(tiny: &Tiny, tokens: &[u32]) -> Vec<f32> {
@@ -59,6 +59,32 @@ fn every_sixth_layer_sees_all() {
         let differs = last_logits(&tiny, &tokens) != last_logits(&tiny, &others);
         assert_eq!(differs, layer == 5, "layer {layer}");
     }
+}
+
+#[test]
+fn linear_scaling_is_for_layers_that_see_all() {
+    let config = config(
+        Tiny::of("gemma3")
+            .set("gemma3.rope.scaling.type", Key::Text("linear".into()))
+            .set("gemma3.rope.scaling.factor", Key::F32(8.0)),
+    );
+    assert_eq!(config.rope, Rope { base: 1e6, scale: 8.0 });
+    let local = Local { window: WINDOW, rope: Rope { base: 10_000.0, scale: 1.0 } };
+    assert_eq!([4, 5, 6].map(|layer| config.local(layer)), [Some(local), None, Some(local)]);
+}
+
+/// Only its number of layers tells the 27B that its heads are scaled otherwise.
+#[test]
+fn attention_is_scaled_by_the_length_of_a_head_but_in_the_largest_gemma() {
+    let of = |length: usize| 1.0 / (length as f32).sqrt();
+    assert_eq!(config(Tiny::of("gemma3")).attention_scale, of(32));
+    let largest = Tiny::of("gemma3").set("gemma3.block_count", Key::U32(62));
+    assert_eq!(config(largest).attention_scale, of(EMBEDDING / HEADS));
+    assert_eq!(config(Tiny::of("qwen3").set("qwen3.block_count", Key::U32(62))).attention_scale, of(32));
+}
+
+fn config(tiny: Tiny) -> Config {
+    Config::from_gguf(&Gguf::parse(&tiny.write()).unwrap()).unwrap()
 }
 
 #[test]
@@ -144,6 +170,7 @@ fn what_qwen3moe_must_hold() {
     };
     let errors = [
         Tiny::of("qwen3moe").without("qwen3moe.expert_count"),
+        Tiny::of("qwen3moe").set("qwen3moe.expert_count", Key::U32(5000)),
         Tiny::of("qwen3moe").set("qwen3moe.expert_used_count", Key::U32(5)),
         Tiny::of("qwen3moe").without("qwen3moe.expert_feed_forward_length"),
         Tiny::of("qwen3moe").without("blk.0.ffn_gate_inp.weight"),
