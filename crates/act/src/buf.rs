@@ -290,6 +290,34 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_gathered_as_they_are() {
+        let x: Vec<f32> = (0..3 * 512).map(|i| (i as f32).sin()).collect();
+        let (mut buffer, mut gathered) = (ActBuf::new(), ActBuf::new());
+        for order in [&[2, 0, 2, 1, 1][..], &[1], &[]] {
+            for format in [ActFormat::F32, ActFormat::Q8_0, ActFormat::Q8_K] {
+                let all = buffer.quantize(format, 3, 512, &x).unwrap();
+                let some = gathered.gather(all, order.iter().copied());
+                assert_eq!((some.format(), some.m(), some.k()), (format, order.len(), 512));
+                for (i, &row) in order.iter().enumerate() {
+                    match (some.tokens(i..i + 1).typed(), all.tokens(row..row + 1).typed()) {
+                        (Acts::F32(got), Acts::F32(want)) => assert_eq!(got, want),
+                        (Acts::Q8_0(got), Acts::Q8_0(want)) | (Acts::Q8_K(got), Acts::Q8_K(want)) => {
+                            assert_eq!((got.codes, got.scales, got.sums), (want.codes, want.scales, want.sums));
+                        }
+                        pair => panic!("{pair:?}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "tokens 3..4 of 3")]
+    fn a_row_that_is_not_there_is_not_gathered() {
+        ActBuf::new().gather(ActRows::f32(3, 1, &[0.0; 3]).unwrap(), [3]);
+    }
+
+    #[test]
     fn ggmls_forms_are_taken_with_their_sums_recomputed() {
         let x: Vec<f32> = (0..64).map(|i| (i as f32).sin()).collect();
         let (x_blocks, _) = x.as_chunks::<32>();

@@ -20,9 +20,9 @@ impl Driver<'_> {
     /// `y[i] = x[routes[i].row] · stack[routes[i].slice]ᵀ`: `y[routes,n]`, `x[m,k]`, and a stack of slices `w[n,k]`.
     ///
     /// The slices are those of a 3-D tensor, or matrices from anywhere, each of a type of its own. Only slices that a
-    /// route leads to are read, and each once, whatever the order of the routes. The activations are quantized once for
-    /// each format that these slices are multiplied by. The bits are those of [`matmul`](Self::matmul) of the row and the
-    /// slice alone.
+    /// route leads to are read; all routes to one are multiplied together, in whatever order they come. The activations
+    /// are quantized once for each format that these slices are multiplied by. The bits are those of
+    /// [`matmul`](Self::matmul) of the row and the slice alone.
     ///
     /// ```
     /// use keepq_act::ActBuf;

@@ -23,6 +23,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Mixtures of experts multiply each row by a matrix of its own: [`Driver::matmul_indexed`] takes a stack of matrices,
+//! perhaps of different types, and [`Route`]s that say which row meets which. Only the slices that a route leads to are
+//! read.
+//!
+//! How weights are held is the caller's choice, a [`Residency`]: a [`Weight`] or a [`WeightStack`] are the file's own
+//! blocks, or what was expanded because the caller said so.
+//!
 //! Every entry into a thread pool from outside costs microseconds: run a whole forward pass inside one
 //! [`Executor::enter`].
 #![deny(unsafe_code)]

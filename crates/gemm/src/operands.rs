@@ -32,9 +32,9 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// The activations they are multiplied by.
-    pub(crate) fn format(&self) -> Result<ActFormat, ProductError> {
-        ActFormat::for_weights(self.ty()).ok_or(ProductError::NoKernel { ty: self.ty() })
+    /// The activations they are multiplied by; `None` where there is no kernel.
+    pub(crate) fn format(&self) -> Option<ActFormat> {
+        ActFormat::for_weights(self.ty())
     }
 
     /// The pair, where the two fit.

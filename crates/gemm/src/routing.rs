@@ -19,8 +19,16 @@ pub(crate) struct Routing {
     gathered: [ActBuf; FORMATS.len()],
 }
 
-/// In the order of the enum: a format's place is its number.
 const FORMATS: [ActFormat; 3] = [ActFormat::F32, ActFormat::Q8_0, ActFormat::Q8_K];
+
+/// A format's place among [`FORMATS`].
+const fn place(format: ActFormat) -> usize {
+    match format {
+        ActFormat::F32 => 0,
+        ActFormat::Q8_0 => 1,
+        ActFormat::Q8_K => 2,
+    }
+}
 
 /// All routes to one slice.
 #[derive(Clone, Debug)]
@@ -75,7 +83,7 @@ impl Routing {
         Ok(())
     }
 
-    /// A counting sort.
+    /// The second half of a counting sort.
     fn sort(&mut self, routes: &[Route]) {
         let mut start = 0;
         for count in &mut self.ends {
@@ -84,9 +92,9 @@ impl Routing {
         self.order.clear();
         self.order.resize(routes.len(), 0);
         for (i, route) in routes.iter().enumerate() {
-            let place = &mut self.ends[route.slice as usize];
-            self.order[*place] = i;
-            *place += 1;
+            let next = &mut self.ends[route.slice as usize];
+            self.order[*next] = i;
+            *next += 1;
         }
     }
 
@@ -99,11 +107,11 @@ impl Routing {
             let routes = start..end;
             start = end;
             if !routes.is_empty() {
-                let ty = weights(slice).ty();
-                let format = ActFormat::for_weights(ty).ok_or(StackError::NoKernel { slice, ty })?;
-                let first = gathered[format as usize];
+                let weights = weights(slice);
+                let format = weights.format().ok_or(StackError::NoKernel { slice, ty: weights.ty() })?;
+                let first = gathered[place(format)];
                 let tokens = first..first + routes.len();
-                gathered[format as usize] = tokens.end;
+                gathered[place(format)] = tokens.end;
                 self.runs.push(Run { slice, format, routes, tokens });
             }
         }
@@ -132,7 +140,7 @@ impl Routed<'_> {
         weights: impl Fn(usize) -> Weights<'w> + 's,
     ) -> impl Iterator<Item = Job<'s>> {
         self.runs.iter().map(move |run| {
-            let tokens = self.tokens[run.format as usize].expect("gathered, as the run has this format");
+            let tokens = self.tokens[place(run.format)].expect("gathered, as the run has this format");
             Job {
                 operands: weights(run.slice).by(tokens).expect("the slice's format, and its k"),
                 tokens: run.tokens.clone(),

@@ -1,4 +1,4 @@
-//! [`Scratch`]: what the threads of a driver work in.
+//! [`Scratch`]: what a driver and its threads work in.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -6,7 +6,9 @@ use crate::routing::Routing;
 
 /// Owned, reusable memory for [`Driver`](crate::Driver): the caller keeps one and passes it to every call.
 ///
-/// It grows to the largest product it has seen; after that a call allocates nothing. Two calls at a time need two.
+/// It grows to the largest product it has seen; after that a call allocates nothing. Of an indexed product it is the number
+/// of routes that counts, not where they lead; where slices need several formats of activations, the number for each. Two
+/// calls at a time need two.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) workers: Workers,

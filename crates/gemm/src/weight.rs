@@ -155,7 +155,8 @@ impl<'a> Weight<'a> {
     ) -> Result<(), MatmulError> {
         let driver = Driver::new(self.tier().unwrap_or(driver.tier()), driver.executor());
         let weights = self.view();
-        driver.multiply(weights.by(x.rows(weights.format()?)?)?, y, scratch)
+        let format = weights.format().ok_or(ProductError::NoKernel { ty: weights.ty() })?;
+        driver.multiply(weights.by(x.rows(format)?)?, y, scratch)
     }
 
     /// The weights, for kernels.

@@ -204,6 +204,24 @@ proptest! {
 }
 
 #[test]
+fn shapes_without_elements() {
+    let (mut scratch, routes) = (Scratch::new(), random_routes(20, 3, 2, 4));
+    for residency in RESIDENCIES {
+        let driver = Driver::new(Tier::best(), &Serial);
+        let none = Matrix::new(GgmlType::Q8_0, 4, 0, &[]).unwrap();
+        let stack = WeightStack::new(&[none; 2], residency).unwrap();
+        let (mut buffer, mut y) = (ActBuf::new(), [f32::NAN; 80]);
+        stack.matmul_indexed(&driver, &mut buffer.share(3, 0, &[]), &routes, &mut y, &mut scratch).unwrap();
+        assert_eq!(y, [0.0; 80], "{residency:?} k = 0");
+
+        let none = Matrix::new(GgmlType::Q8_0, 0, 32, &[]).unwrap();
+        let stack = WeightStack::new(&[none; 2], residency).unwrap();
+        let mut x = buffer.share(3, 32, &[0.0; 96]);
+        stack.matmul_indexed(&driver, &mut x, &routes, &mut [], &mut scratch).unwrap();
+    }
+}
+
+#[test]
 fn what_a_stack_says_of_itself() {
     let problems = mixed(&all_types());
     let stack = slices_of(&problems);

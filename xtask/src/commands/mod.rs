@@ -7,5 +7,9 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod model;
 pub(crate) mod parity;
+<<<<<<< HEAD
 pub(crate) mod token_oracle;
+=======
+pub(crate) mod quantize;
+>>>>>>> main
 pub(crate) mod tokens;

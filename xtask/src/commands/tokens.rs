@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_decoder::tokenizer::Tokenizer;
 use keepq_decoder::{Model, Settings};
 use keepq_gemm::Residency;
-use keepq_gguf::Source;
+use keepq_gguf::{Source, open_set};
 use keepq_simd::Tier;
 
 use crate::token_oracle::TokenOracle;
@@ -29,7 +29,7 @@ const THREADS: [usize; 2] = [1, 2];
 /// The arguments of `tokens`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The token oracle [default: the one in goldens/tokens that has the model's SHA-256]
@@ -41,6 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+<<<<<<< HEAD
     let report = prove(&args.model, args.oracle.as_deref())?;
     files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })?;
     report.check()
@@ -53,6 +54,13 @@ pub(crate) fn prove(model: &Path, oracle: Option<&Path>) -> Result<Report> {
     let sha256 = sha256::of_file(model)?;
     let oracle = find_oracle(model, oracle, &sha256)?;
     let file = || model.display().to_string();
+=======
+    let set = open_set(&args.model, Source::map)?;
+    let gguf = set.parse()?;
+    let sha256 = sha256::of_set(&set);
+    let oracle = oracle(args, &sha256)?;
+    let file = || args.model.display().to_string();
+>>>>>>> main
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
     let model = Model::load(&gguf, Residency::Keep).with_context(file)?;
 

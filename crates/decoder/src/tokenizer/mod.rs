@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The first is byte-level byte-pair encoding (GPT-2, Llama 3, Qwen, SmolLM), the second SentencePiece's (Llama 2,
-//! Mistral, Gemma). In both, neighbouring pieces are joined by the same rule ([`symbols`]): the best pair first.
+//! Mistral, Gemma). In both, neighbouring pieces are joined by the same rule (`symbols`): the best pair first.
 //!
 //! The strings of the vocabulary stay where the file has them: a [`Tokenizer`] is two lists of borrowed texts and a
 //! hash table of numbers over each. From SmolLM2's 49,152 tokens and 48,900 merges it is made in 3 ms once they are
@@ -90,7 +90,25 @@ enum Algorithm<'a> {
     /// `gpt2`.
     Bpe(Bpe<'a>),
     /// `llama`.
-    Spm(Box<Spm>),
+    Spm(Spm),
+}
+
+impl Algorithm<'_> {
+    /// Whether BOS is added where the file does not say.
+    fn adds_bos(&self) -> bool {
+        match self {
+            Self::Bpe(bpe) => bpe.adds_bos(),
+            Self::Spm(_) => true,
+        }
+    }
+
+    /// Whether a text gets a space before it, which is no part of it.
+    fn adds_space(&self) -> bool {
+        match self {
+            Self::Bpe(_) => false,
+            Self::Spm(spm) => spm.adds_space(),
+        }
+    }
 }
 
 impl<'a> Tokenizer<'a> {
@@ -115,12 +133,10 @@ impl<'a> Tokenizer<'a> {
             other => return Err(TokenizerError::UnsupportedModel { found: shown(other) }),
         };
         let mut tokens = TokenTable::new(&mut vocabulary)?;
-        let (algorithm, adds_bos) = if is_spm {
-            (Algorithm::Spm(Box::new(Spm::new(&tokens, &mut vocabulary)?)), true)
+        let algorithm = if is_spm {
+            Algorithm::Spm(Spm::new(&tokens, &mut vocabulary)?)
         } else {
-            let bpe = Bpe::new(&mut vocabulary)?;
-            let adds_bos = bpe.adds_bos();
-            (Algorithm::Bpe(bpe), adds_bos)
+            Algorithm::Bpe(Bpe::new(&mut vocabulary)?)
         };
         if let Some(&(key, id)) = vocabulary.special_ids.iter().find(|(_, id)| tokens.get(*id).is_none()) {
             return Err(TokenizerError::SpecialIdOutOfRange { key, id, tokens: tokens.len() });
@@ -135,7 +151,7 @@ impl<'a> Tokenizer<'a> {
             special: SpecialTokens::new(&tokens, vocabulary.name),
             bos: vocabulary.special_id(keys::BOS),
             eos: vocabulary.special_id(keys::EOS),
-            before: added(vocabulary.add_bos.unwrap_or(adds_bos), keys::BOS)?,
+            before: added(vocabulary.add_bos.unwrap_or(algorithm.adds_bos()), keys::BOS)?,
             after: added(vocabulary.add_eos.unwrap_or(false), keys::EOS)?,
             algorithm,
             tokens,
@@ -181,7 +197,7 @@ impl<'a> Tokenizer<'a> {
         let mut bytes = Vec::new();
         if let Some((&first, rest)) = ids.split_first() {
             self.append_bytes(first, &mut bytes)?;
-            if matches!(&self.algorithm, Algorithm::Spm(spm) if spm.adds_space()) && bytes.first() == Some(&b' ') {
+            if self.algorithm.adds_space() && bytes.starts_with(b" ") {
                 bytes.remove(0);
             }
             rest.iter().try_for_each(|&id| self.append_bytes(id, &mut bytes))?;

@@ -66,7 +66,8 @@ impl SpecialTokens {
     }
 
     /// Splits `text` at its special tokens as llama.cpp does: of all the matches in the text the longest is taken
-    /// first, wherever it stands; among equally long ones the token with the smaller id, then the one further left.
+    /// first, wherever it stands; among equally long ones the token with the smaller id (llama.cpp leaves that to a
+    /// sort that is not stable), then the one further left.
     pub(super) fn split<'t>(&self, tokens: &TokenTable<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
         let mut matches = self.matches(tokens, text, special);
         matches.sort_unstable_by_key(|found| found.start);
@@ -105,7 +106,8 @@ impl SpecialTokens {
             found.sort_unstable();
             for (id, start) in found {
                 let mut end = start + length;
-                // What has been taken before is at least as long, so that it covers an end of whatever it overlaps.
+                // What has been taken before is at least as long, and white space touches its token, so that an end of
+                // whatever they overlap is covered.
                 if taken[start] || taken[end - 1] {
                     continue;
                 }

@@ -25,14 +25,14 @@ pub(super) struct Spm {
     /// Of each token: the smaller, the earlier its parts are joined.
     ranks: Vec<u32>,
     /// The tokens of single bytes.
-    bytes: [Option<u32>; 256],
+    bytes: Box<[Option<u32>; 256]>,
     unknown: Option<u32>,
-    /// Whether a text gets a space before it, so that its first word is the token it is elsewhere.
-    space_before: bool,
+    /// Whether a text gets a space before it, so that its first word is the token that it is elsewhere.
+    adds_space: bool,
 }
 
 impl Spm {
-    /// Adds to `vocabulary` the ids that the file leaves out, where `tokens` has them.
+    /// Adds to `vocabulary` the ids of BOS and EOS where the file leaves them out and `tokens` has them.
     pub(super) fn new(tokens: &TokenTable<'_>, vocabulary: &mut Vocabulary<'_>) -> Result<Self, TokenizerError> {
         for (key, id) in DEFAULT_IDS {
             if vocabulary.special_id(key).is_none() && tokens.get(id).is_some() {
@@ -47,22 +47,22 @@ impl Spm {
             let (expected, found) = (tokens.len(), scores.len());
             return Err(TokenizerError::ArrayTooShort { key: keys::SCORES, expected, found });
         }
-        let ranks = tokens
-            .iter()
-            .zip(scores)
-            .map(|((id, ..), &score)| rank(score).ok_or(TokenizerError::ScoreNotANumber { id }));
+        let ranks = tokens.iter().zip(scores).map(|((id, ..), &score)| {
+            let not_a_number = TokenizerError::ScoreNotANumber { id };
+            rank(score).ok_or(not_a_number)
+        });
         let typed_unknown = || tokens.iter().find(|(_, _, ty)| *ty == TokenType::Unknown);
         Ok(Self {
             ranks: ranks.collect::<Result<_, _>>()?,
-            bytes: std::array::from_fn(|byte| tokens.id(&format!("<0x{byte:02X}>"))),
+            bytes: Box::new(std::array::from_fn(|byte| tokens.id(&format!("<0x{byte:02X}>")))),
             unknown: vocabulary.special_id(keys::UNKNOWN).or_else(|| typed_unknown().map(|(id, ..)| id)),
-            space_before: vocabulary.add_space_prefix.unwrap_or(true),
+            adds_space: vocabulary.add_space_prefix.unwrap_or(true),
         })
     }
 
     /// Appends the ids of `text`, all of it or what is between two special tokens.
     pub(super) fn encode(&self, tokens: &TokenTable<'_>, text: &str, ids: &mut Vec<u32>) {
-        let space = self.space_before.then_some(SPACE);
+        let space = self.adds_space.then_some(SPACE);
         let mut symbols = Symbols::default();
         symbols.set(space.into_iter().chain(text.chars().map(|c| if c == ' ' { SPACE } else { c })));
         symbols.merge(|joined, _| tokens.id(joined).map(|id| self.ranks[id as usize]));
@@ -90,21 +90,20 @@ impl Spm {
         bytes.extend(text.replace(SPACE, " ").bytes());
     }
 
-    /// Whether a text that is decoded begins with a space that was not in it.
+    /// Whether a text gets a space before it.
     pub(super) fn adds_space(&self) -> bool {
-        self.space_before
+        self.adds_space
     }
 }
 
 /// The order of scores as that of whole numbers, the best first; nothing for one that is not a number.
 fn rank(score: f32) -> Option<u32> {
+    if score.is_nan() {
+        return None;
+    }
     // Bits of positive numbers ascend with the number, those of negative ones with its magnitude; -0 becomes 0.
     let bits = (score + 0.0).to_bits();
-    match score {
-        _ if score.is_nan() => None,
-        _ if score < 0.0 => Some(bits),
-        _ => Some(i32::MAX as u32 - bits),
-    }
+    Some(if score < 0.0 { bits } else { i32::MAX as u32 - bits })
 }
 
 #[cfg(test)]

@@ -35,18 +35,11 @@ struct Candidate {
 }
 
 impl Symbols {
-    /// Starts over with the characters of a text.
+    /// Starts over with a text.
     pub(super) fn set(&mut self, text: impl IntoIterator<Item = char>) {
         self.text.clear();
         self.text.extend(text);
         self.symbols.clear();
-        for (index, (start, c)) in self.text.char_indices().enumerate() {
-            let left = index.checked_sub(1);
-            self.symbols.push(Symbol { start, end: start + c.len_utf8(), left, right: Some(index + 1) });
-        }
-        if let Some(last) = self.symbols.last_mut() {
-            last.right = None;
-        }
     }
 
     /// The whole text.
@@ -54,19 +47,28 @@ impl Symbols {
         &self.text
     }
 
-    /// The pieces that are left.
+    /// The pieces that are left after [`merge`](Self::merge).
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         self.symbols.iter().map(|symbol| &self.text[symbol.start..symbol.end]).filter(|symbol| !symbol.is_empty())
     }
 
-    /// Joins neighbours until no two of them can be: the smallest rank first, the leftmost of equals.
+    /// Joins neighbours, which are characters at first, until no two of them can be: the smallest rank first, the
+    /// leftmost of equals.
     ///
     /// `rank` is given what two neighbours are together, and how many of its bytes are the left one's; it says
     /// nothing where they stay apart. At most one candidate is made for each character and two for each join.
     pub(super) fn merge(&mut self, rank: impl Fn(&str, usize) -> Option<u32>) {
+        for (index, (start, c)) in self.text.char_indices().enumerate() {
+            let left = index.checked_sub(1);
+            self.symbols.push(Symbol { start, end: start + c.len_utf8(), left, right: Some(index + 1) });
+        }
+        if let Some(last) = self.symbols.last_mut() {
+            last.right = None;
+        }
         for left in 0..self.symbols.len() {
             self.consider(&rank, left);
         }
+
         while let Some(Reverse(candidate)) = self.candidates.pop() {
             let Candidate { left, right, length, .. } = candidate;
             if self.length(left) == 0 || self.length(right) == 0 || self.length(left) + self.length(right) != length {
@@ -140,6 +142,7 @@ mod tests {
     fn no_text_has_no_symbols() {
         let mut symbols = Symbols::default();
         symbols.set("ab".chars());
+        symbols.merge(|_, _| Some(0));
         symbols.set("".chars());
         symbols.merge(|_, _| Some(0));
         assert_eq!(symbols.iter().next(), None);

@@ -72,11 +72,23 @@ impl From<i32> for TokenType {
 }
 
 /// The metadata of a tokenizer, borrowed: [`Tokenizer::new`](super::Tokenizer::new) checks it.
+///
+/// ```
+/// use keepq_decoder::tokenizer::{Special, Tokenizer, Vocabulary};
+///
+/// let tokenizer = Tokenizer::new(Vocabulary {
+///     model: "llama",
+///     tokens: vec!["<unk>", "<s>", "</s>", "▁", "l", "o", "w", "lo", "▁lo"],
+///     scores: vec![0.0, 0.0, 0.0, -4.0, -5.0, -6.0, -7.0, -1.0, -2.0],
+///     ..Vocabulary::default()
+/// })?;
+///
+/// assert_eq!(tokenizer.encode("low", Special::Parse), [1, 8, 6]); // <s> ▁lo w
+/// assert_eq!(tokenizer.decode(&[8, 6])?, "low");
+/// # Ok::<(), keepq_decoder::tokenizer::TokenizerError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary<'a> {
-    /// `general.name`: what the model is called. White space after the special tokens of Phi-3 belongs to them, and
-    /// files say so in no other way.
-    pub name: Option<&'a str>,
     /// `tokenizer.ggml.model`: the algorithm; `gpt2` is byte-level byte-pair encoding, `llama` SentencePiece's.
     pub model: &'a str,
     /// `tokenizer.ggml.pre`: how text is split into words. `gpt2` alone does that.
@@ -97,6 +109,9 @@ pub struct Vocabulary<'a> {
     pub add_eos: Option<bool>,
     /// The keys that hold one token's id (`tokenizer.ggml.bos_token_id` and others), each with its value.
     pub special_ids: Vec<(&'static str, u32)>,
+    /// `general.name`: what the model is called. White space after the special tokens of Phi-3 belongs to them, and
+    /// files say so in no other way.
+    pub name: Option<&'a str>,
 }
 
 impl<'a> Vocabulary<'a> {
@@ -107,7 +122,6 @@ impl<'a> Vocabulary<'a> {
     /// tokenizer needs. What else a model needs is for [`Tokenizer::new`](super::Tokenizer::new) to say.
     pub fn from_gguf(gguf: &Gguf<'a>) -> Result<Self, TokenizerError> {
         let mut vocabulary = Self {
-            name: gguf.get(keys::NAME)?,
             model: gguf.require(keys::MODEL)?,
             pre: gguf.get(keys::PRE)?,
             tokens: list(gguf, keys::TOKENS)?,
@@ -115,6 +129,7 @@ impl<'a> Vocabulary<'a> {
             merges: list(gguf, keys::MERGES)?,
             add_bos: gguf.get(keys::ADD_BOS)?,
             add_eos: gguf.get(keys::ADD_EOS)?,
+            name: gguf.get(keys::NAME)?,
             ..Self::default()
         };
         for key in keys::IDS {
