@@ -2,8 +2,8 @@
 //!
 //! A neuron of a feed-forward block has a token's embedding as its gate and as its row of `up`, so that it answers to that
 //! token alone, and its column of `down` adds another token's embedding to the stream: what follows. The head then finds
-//! that token's logit high. Each token has two or three associations in every layer, of random strengths, and attention
-//! adds what the context says: which one wins depends on both.
+//! that token's logit high. Each token has an association or two in every layer, of random strengths, and attention adds
+//! what the context says: which one wins depends on both.
 
 use super::random::Random;
 
@@ -66,7 +66,7 @@ pub(super) struct Layer {
 const GATE: f32 = 4.0;
 
 /// The length of what an association adds to the stream, at most.
-const STRENGTH: f32 = 0.4;
+const STRENGTH: f32 = 0.5;
 
 /// What the last layer takes of the token itself out of the stream: else the head would find it again.
 const FORGET: f32 = 2.0;
