@@ -66,7 +66,7 @@ pub(super) struct Layer {
 const GATE: f32 = 4.0;
 
 /// The length of what an association adds to the stream, at most.
-const STRENGTH: f32 = 0.5;
+const STRENGTH: f32 = 0.4;
 
 /// What the last layer takes of the token itself out of the stream: else the head would find it again.
 const FORGET: f32 = 2.0;
