@@ -2,8 +2,8 @@
 //!
 //! A neuron of a feed-forward block has a token's embedding as its gate and as its row of `up`, so that it answers to that
 //! token alone, and its column of `down` adds another token's embedding to the stream: what follows. The head then finds
-//! that token's logit high. Each token has two or three associations in every layer, of random strengths, and attention
-//! adds what the context says: which one wins depends on both.
+//! that token's logit high. Each token has an association or two in every layer, of random strengths, and attention adds
+//! what the context says: which one wins depends on both.
 
 use super::random::Random;
 
