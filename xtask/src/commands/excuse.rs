@@ -10,11 +10,7 @@ mod report;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-<<<<<<< HEAD
-=======
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_gguf::{Source, open_set};
->>>>>>> main
 
 use crate::token_oracle::TokenOracle;
 use crate::{files, sha256};

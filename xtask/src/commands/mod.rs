@@ -7,9 +7,6 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod model;
 pub(crate) mod parity;
-<<<<<<< HEAD
-pub(crate) mod token_oracle;
-=======
 pub(crate) mod quantize;
->>>>>>> main
+pub(crate) mod token_oracle;
 pub(crate) mod tokens;

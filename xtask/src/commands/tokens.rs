@@ -41,26 +41,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-<<<<<<< HEAD
     let report = prove(&args.model, args.oracle.as_deref())?;
     files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })?;
     report.check()
 }
 
-/// Compares the file `model` with `oracle`, or with the one that belongs to the file.
+/// Compares the model of the file `model` with `oracle`, or with the oracle that belongs to it.
 pub(crate) fn prove(model: &Path, oracle: Option<&Path>) -> Result<Report> {
-    let source = Source::map(model)?;
-    let gguf = source.parse()?;
-    let sha256 = sha256::of_file(model)?;
-    let oracle = find_oracle(model, oracle, &sha256)?;
-    let file = || model.display().to_string();
-=======
-    let set = open_set(&args.model, Source::map)?;
+    let set = open_set(model, Source::map)?;
     let gguf = set.parse()?;
     let sha256 = sha256::of_set(&set);
-    let oracle = oracle(args, &sha256)?;
-    let file = || args.model.display().to_string();
->>>>>>> main
+    let oracle = find_oracle(model, oracle, &sha256)?;
+    let file = || model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
     let model = Model::load(&gguf, Residency::Keep).with_context(file)?;
 
