@@ -23,6 +23,13 @@ pub(crate) fn aligned<const N: usize>(columns: [Align; N], rows: &[[String; N]])
     text
 }
 
+/// The start of a text, quoted, on one line.
+pub(crate) fn start_of(text: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    let end = if start.len() < text.len() { "…" } else { "" };
+    format!("{start:?}{end}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,12 +51,14 @@ enum Command {
     /// llama.cpp's own quantization of a file, for comparison
     #[command(hide = true)]
     LlamaQuantize(llama_quantize::Args),
-    /// Fetch a published model file into the cache
+    /// Fetch a published model file into the cache, or make a tiny one there
     Model(model::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
     /// Write a model file with its matrices in another type
     Quantize(quantize::Args),
+    /// Store llama.cpp's ids and choices on a model file, for `tokens`
+    TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
     Tokens(tokens::Args),
 }
@@ -82,6 +84,7 @@ fn main() -> ExitCode {
         Command::Model(args) => model::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Quantize(args) => quantize::run(&args),
+        Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
     };
     match result {

@@ -1,7 +1,7 @@
 //! A small model of this project's own making, so that `bench` and tests need no network.
 //!
-//! It has the llama architecture with grouped-query attention and a tied head. Its matrices have all types of this version
-//! that a file can store, and lengths of `k` that are a multiple of 256 (768, 256) and none (288). The bytes depend on
+//! It has the llama architecture with grouped-query attention and a tied head. Its matrices have all types that a file can
+//! store and that run here, and lengths of `k` that are a multiple of 256 (512) and none (288, 416). The bytes depend on
 //! nothing but this code: the same on every machine.
 //!
 //! What llama.cpp makes of it is stored in `goldens/tokens/keepq-synthetic.json`; a change of the bytes needs a new one.
@@ -9,6 +9,7 @@
 //! The weights are random, with one structure, so that the largest logits are apart as they are in a trained model: the
 //! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
 
+pub(crate) mod architectures;
 mod random;
 mod vocabulary;
 mod weights;
@@ -28,23 +29,57 @@ use weights::{Embeddings, Shape};
 /// The file's name.
 const FILE: &str = "keepq-synthetic.gguf";
 
-/// The types of the matrices. With five layers, each of a layer's seven matrices has every type once.
-const TYPES: [GgmlType; 5] = [GgmlType::Q4_1, GgmlType::Q8_0, GgmlType::F16, GgmlType::BF16, GgmlType::F32];
+/// The types of the five matrices of a layer that read the residual stream. They take turns from layer to layer, so that
+/// each type comes in three different places at least.
+const TYPES: [GgmlType; 13] = [
+    GgmlType::Q4_0,
+    GgmlType::Q2_K,
+    GgmlType::F16,
+    GgmlType::Q4_1,
+    GgmlType::Q3_K,
+    GgmlType::Q8_0,
+    GgmlType::Q4_K,
+    GgmlType::BF16,
+    GgmlType::Q5_0,
+    GgmlType::Q5_K,
+    GgmlType::F32,
+    GgmlType::Q5_1,
+    GgmlType::Q6_K,
+];
 
-/// The type of the embedding, which is the head too.
-const EMBEDDING_TYPE: GgmlType = GgmlType::Q8_0;
+/// The types of the other two, whose rows are no multiple of 256. With eight layers, both have every type once.
+const SHORT_TYPES: [GgmlType; 8] = [
+    GgmlType::Q4_0,
+    GgmlType::Q4_1,
+    GgmlType::Q5_0,
+    GgmlType::Q5_1,
+    GgmlType::Q8_0,
+    GgmlType::F16,
+    GgmlType::BF16,
+    GgmlType::F32,
+];
 
-const SHAPE: Shape = Shape { layers: 5, embedding: 288, feed_forward: 768, heads: 8, kv_heads: 2, head: 32 };
+/// The turn of `ffn_down` in [`SHORT_TYPES`]: F16 in the last layer. One strong neuron there takes the token itself out of the
+/// stream ([`weights`]); quantized in one block with it, weak neurons would round to steps that are seen in the logits.
+const DOWN_TURN: usize = 6;
+
+/// The type of the embedding, which is the head too: what published files have there.
+const EMBEDDING_TYPE: GgmlType = GgmlType::Q6_K;
+
+const SHAPE: Shape = Shape { layers: 8, embedding: 512, feed_forward: 416, heads: 9, kv_heads: 3, head: 32 };
 
 /// Positions that a context may have.
 const CONTEXT: u32 = 8192;
 
 /// The path of the model in `folder`, where it is written unless it is there.
 pub(crate) fn file_in(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join(FILE);
-    let bytes = bytes()?;
-    if fs::read(&path).ok().as_deref() != Some(&bytes[..]) {
-        files::write(&path, &bytes)?;
+    write_unless_there(folder.join(FILE), &bytes()?)
+}
+
+/// Writes a file unless it is there with these bytes.
+fn write_unless_there(path: PathBuf, bytes: &[u8]) -> Result<PathBuf> {
+    if fs::read(&path).ok().as_deref() != Some(bytes) {
+        files::write(&path, bytes)?;
     }
     Ok(path)
 }
@@ -106,6 +141,7 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let Shape { layers, embedding, feed_forward, .. } = SHAPE;
     let (tokens, words) = (vocabulary.tokens.len(), vocabulary.words());
     let embeddings = Embeddings::new(&mut random, tokens, embedding);
+    let known: Vec<usize> = (0..tokens).collect();
     let matrix = |name: String, ty, k: usize, values: &[f32]| {
         Tensor::new(name, ty, vec![k as u64, (values.len() / k) as u64], values)
     };
@@ -114,22 +150,20 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let mut tensors = vec![matrix("token_embd.weight".into(), EMBEDDING_TYPE, embedding, embeddings.values())?];
     for layer in 0..layers {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
-        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &words, layer + 1 == layers);
+        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &known, &words, layer + 1 == layers);
         tensors.push(vector(name("attn_norm"), &random.around_one(embedding))?);
         tensors.push(vector(name("ffn_norm"), &random.around_one(embedding))?);
-        for (place, (part, k, values)) in [
-            ("attn_q", embedding, matrices.q),
-            ("attn_k", embedding, matrices.k),
-            ("attn_v", embedding, matrices.v),
-            ("attn_output", SHAPE.q_width(), matrices.attention_output),
-            ("ffn_gate", embedding, matrices.gate),
-            ("ffn_up", embedding, matrices.up),
-            ("ffn_down", feed_forward, matrices.down),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let ty = TYPES[(layer + place) % TYPES.len()];
+        let stream_type = |place| TYPES[(5 * layer + place) % TYPES.len()];
+        let short_type = |turn| SHORT_TYPES[(layer + turn) % SHORT_TYPES.len()];
+        for (part, ty, k, values) in [
+            ("attn_q", stream_type(0), embedding, matrices.q),
+            ("attn_k", stream_type(1), embedding, matrices.k),
+            ("attn_v", stream_type(2), embedding, matrices.v),
+            ("attn_output", short_type(0), SHAPE.q_width(), matrices.attention_output),
+            ("ffn_gate", stream_type(3), embedding, matrices.gate),
+            ("ffn_up", stream_type(4), embedding, matrices.up),
+            ("ffn_down", short_type(DOWN_TURN), feed_forward, matrices.down),
+        ] {
             tensors.push(matrix(name(part), ty, k, &values)?);
         }
     }
@@ -152,21 +186,23 @@ mod tests {
     use crate::token_oracle::TokenOracle;
 
     #[test]
-    fn every_type_and_both_kinds_of_k_are_there() {
+    fn every_type_that_can_be_written_has_several_places_and_both_kinds_of_k() {
         let bytes = bytes().expect("a model");
         let gguf = Gguf::parse(&bytes).expect("a GGUF file");
-        let matrices: HashSet<_> = gguf
-            .tensors()
-            .iter()
-            .filter(|tensor| tensor.dims().len() == 2)
-            .map(|tensor| (tensor.ty().expect("a known type"), tensor.dims()[0]))
-            .collect();
-        for ty in TYPES {
-            for k in [288, 768] {
-                assert!(matrices.contains(&(ty, k)), "{ty} with k = {k}");
-            }
-        }
         assert!(gguf.tensor("output.weight").is_none(), "the head is tied");
+        for &ty in GgmlType::ALL {
+            if encode_row(ty, &[0.0; 256], &mut vec![0; ty.row_bytes(256).unwrap_or(0)]).is_err() {
+                assert!(gguf.tensors().iter().all(|tensor| tensor.ty() != Ok(ty)), "{ty} cannot be written");
+                continue;
+            }
+            let of_type = || gguf.tensors().iter().filter(|tensor| tensor.dims().len() == 2 && tensor.ty() == Ok(ty));
+            // `blk.3.ffn_up.weight` has the place `ffn_up`.
+            let places: HashSet<_> = of_type().filter_map(|tensor| tensor.name().split('.').nth(2)).collect();
+            assert!(places.len() >= 3, "{ty}: {places:?}");
+            let rows: HashSet<_> = of_type().map(|tensor| tensor.dims()[0]).collect();
+            let wanted = if ty.block_len() == 256 { vec![512] } else { vec![288, 416, 512] };
+            assert_eq!(rows, HashSet::from_iter(wanted), "{ty}");
+        }
     }
 
     /// The bytes are the same on every machine, and what is stored of llama.cpp is of these bytes.

@@ -6,12 +6,12 @@
 //! wherever the stored lead is above that.
 
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+
+use crate::files;
 
 /// Logits are stored with four decimals: a lead of two of them is off by this much at most.
 const LEAD_ROUNDING: f32 = 1.5e-4;
@@ -120,20 +120,7 @@ impl TokenOracle {
 
     /// Writes the file, whole or not at all.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        let text = self.to_text()?;
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        let write = || -> Result<()> {
-            // A temporary file is private by default; this one becomes a file of the repository.
-            let readable = fs::Permissions::from_mode(0o644);
-            let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(folder)?;
-            file.write_all(text.as_bytes())?;
-            file.persist(path)?;
-            Ok(())
-        };
-        write().with_context(|| format!("cannot write {}", path.display()))
+        files::write(path, self.to_text()?.as_bytes())
     }
 }
 

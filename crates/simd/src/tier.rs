@@ -138,6 +138,11 @@ impl Tier {
     pub fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
         on_target!(self, target => rows::silu_mul(target, gate, up));
     }
+
+    /// [`keepq_dot::rows::gelu_mul`] on this tier.
+    pub fn gelu_mul(self, gate: &mut [f32], up: &[f32]) {
+        on_target!(self, target => rows::gelu_mul(target, gate, up));
+    }
 }
 
 impl PartialEq for Tier {

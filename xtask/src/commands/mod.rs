@@ -8,4 +8,5 @@ pub(crate) mod inspect;
 pub(crate) mod model;
 pub(crate) mod parity;
 pub(crate) mod quantize;
+pub(crate) mod token_oracle;
 pub(crate) mod tokens;

@@ -1,4 +1,4 @@
-//! `xtask model`: fetches a published model file into the cache.
+//! `xtask model`: puts a model file into the cache, fetched where it is published, made where it is this project's own.
 
 mod package;
 mod published;
@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::files::{self, Replacement};
 use crate::runtime::megabytes;
+use crate::synth::architectures::Tiny;
 use crate::{cache, sha256};
 use published::Published;
 
@@ -20,7 +21,7 @@ use published::Published;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which model
-    #[arg(value_name = "NAME", value_parser = Published::names())]
+    #[arg(value_name = "NAME", value_parser = names())]
     model: String,
     /// Print the path and what is known of the file as JSON
     #[arg(long)]
@@ -39,18 +40,33 @@ struct Answer<'a> {
     bytes: u64,
 }
 
+/// All names, for the command line.
+fn names() -> Vec<&'static str> {
+    Published::names().into_iter().chain(Tiny::ALL.iter().map(|tiny| tiny.name)).collect()
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let model = Published::named(&args.model)?;
-    let path = cache::folder(args.dir.as_deref())?.join(model.file);
-    if !is_there(model, &path)? {
-        fetch(model, &path)?;
-    }
+    let folder = cache::folder(args.dir.as_deref())?;
+    let path = match Tiny::ALL.iter().find(|tiny| tiny.name == args.model) {
+        Some(tiny) => tiny.file_in(&folder)?,
+        None => published(Published::named(&args.model)?, &folder)?,
+    };
     if args.json {
-        let answer = Answer { model: model.name, path: &path, sha256: model.sha256, bytes: model.bytes };
+        let (sha256, bytes) = (&*sha256::of_file(&path)?, fs::metadata(&path)?.len());
+        let answer = Answer { model: &args.model, path: &path, sha256, bytes };
         files::print(&(serde_json::to_string(&answer)? + "\n"))
     } else {
         files::print(&format!("{}\n", path.display()))
     }
+}
+
+/// The path of a published model in `folder`, where it is fetched unless it is there.
+fn published(model: &Published, folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(model.file);
+    if !is_there(model, &path)? {
+        fetch(model, &path)?;
+    }
+    Ok(path)
 }
 
 /// Whether the file is there and is the published one.

@@ -2,8 +2,8 @@
 //!
 //! A neuron of a feed-forward block has a token's embedding as its gate and as its row of `up`, so that it answers to that
 //! token alone, and its column of `down` adds another token's embedding to the stream: what follows. The head then finds
-//! that token's logit high. Each token has two or three associations in every layer, of random strengths, and attention
-//! adds what the context says: which one wins depends on both.
+//! that token's logit high. Each token has an association or two in every layer, of random strengths, and attention adds
+//! what the context says: which one wins depends on both.
 
 use super::random::Random;
 
@@ -42,11 +42,11 @@ impl Embeddings {
         &self.values
     }
 
-    fn tokens(&self) -> usize {
-        self.values.len() / self.width
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        self.values.chunks_exact_mut(self.width)
     }
 
-    fn row(&self, token: usize) -> &[f32] {
+    pub(super) fn row(&self, token: usize) -> &[f32] {
         &self.values[token * self.width..][..self.width]
     }
 }
@@ -74,11 +74,12 @@ const FORGET: f32 = 2.0;
 /// The length of what attention adds to the stream in a layer.
 const CONTEXT: f32 = 0.2;
 
-/// The matrices of a layer. `words` are the tokens that may follow others.
+/// The matrices of a layer, whose neurons answer to the tokens `known` in turn. `words` are the tokens that may follow.
 pub(super) fn layer(
     random: &mut Random,
     shape: &Shape,
     embeddings: &Embeddings,
+    known: &[usize],
     words: &[usize],
     is_last: bool,
 ) -> Layer {
@@ -90,14 +91,14 @@ pub(super) fn layer(
     let mut gate = Vec::with_capacity(feed_forward * embedding);
     let mut down = vec![0.0; embedding * feed_forward];
     for neuron in 0..feed_forward {
-        let token = neuron % embeddings.tokens();
+        let token = known[neuron % known.len()];
         let next = words[random.below(words.len())];
         // A normed stream is sqrt(embedding) times as long as an embedding.
         gate.extend(embeddings.row(token).iter().map(|v| v * GATE * unit));
         // Squared, so that few are strong.
         let uniform = random.uniform();
         let strength = STRENGTH * uniform * uniform;
-        let forget = if is_last && neuron == token { FORGET } else { 0.0 };
+        let forget = if is_last && neuron < known.len() { FORGET } else { 0.0 };
         for (row, (add, remove)) in embeddings.row(next).iter().zip(embeddings.row(token)).enumerate() {
             // Gate and up answer with `GATE` each.
             down[row * feed_forward + neuron] = (strength * add - forget * remove) / (GATE * GATE);

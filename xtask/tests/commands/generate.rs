@@ -24,7 +24,7 @@ fn json_holds_ids_and_the_text_that_is_streamed() {
 #[test]
 fn one_line_says_what_runs() {
     for (variables, wanted) in [
-        (&[][..], "2 threads; weights kept as stored: 8.3 MB in place, 0.0 MB expanded"),
+        (&[][..], "2 threads; weights kept as stored: 10.3 MB in place, 0.0 MB expanded"),
         (&[("KEEPQ_CPU_REF", "1"), ("KEEPQ_KEEP_QUANT", "1")], "for the portable reference: "),
         (&[("KEEPQ_KEEP_QUANT", "off")], "weights expanded to bf16 [k,n]: "),
         (&[("KEEPQ_TIER", "portable")], "tier portable of portable"),

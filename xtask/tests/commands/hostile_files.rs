@@ -77,15 +77,15 @@ fn a_model_that_does_not_run_here() {
         (keys(&[("general.architecture", Value::String("bert"))]), "\"general.architecture\": expected"),
         (keys(&[("llama.block_count", Value::String("five"))]), "\"llama.block_count\""),
         (keys(&[("llama.block_count", Value::U32(0))]), "\"llama.block_count\": expected 1 to 16777216, found 0"),
-        (keys(&[("llama.attention.head_count_kv", Value::U32(3))]), "\"llama.attention.head_count_kv\""),
+        (keys(&[("llama.attention.head_count_kv", Value::U32(4))]), "\"llama.attention.head_count_kv\""),
         (keys(&[("tokenizer.ggml.model", Value::String("unigram"))]), "tokenizer \"unigram\" is not supported"),
         (keys(&[("tokenizer.ggml.eos_token_id", Value::U32(320))]), "\"tokenizer.ggml.eos_token_id\""),
         (Changes { without: Some("blk.2.ffn_up.weight"), ..Changes::default() }, "tensor \"blk.2.ffn_up.weight\""),
         (
-            tensor("blk.1.attn_q.weight", GgmlType::Q8_0, [288, 128]),
-            "tensor \"blk.1.attn_q.weight\": expected 256 rows of 288 elements, found 128 of 288",
+            tensor("blk.1.attn_q.weight", GgmlType::Q8_0, [512, 128]),
+            "tensor \"blk.1.attn_q.weight\": expected 288 rows of 512 elements, found 128 of 512",
         ),
-        (tensor("blk.0.ffn_down.weight", GgmlType::IQ2_S, [768, 288]), "tensor \"blk.0.ffn_down.weight\""),
+        (tensor("blk.0.ffn_up.weight", GgmlType::IQ2_S, [512, 416]), "tensor \"blk.0.ffn_up.weight\""),
     ] {
         changed(&file, &changes);
         refused(&commands, &file, wanted);

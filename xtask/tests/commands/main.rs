@@ -9,4 +9,5 @@ mod model;
 mod quantize;
 mod split;
 mod support;
+mod token_oracle;
 mod tokens;

@@ -36,7 +36,7 @@ fn the_synthetic_model_is_as_in_llama_cpp() {
     let proof = printed(xtask(["tokens", "--json", "--model"]).arg(synthetic()));
     let proof: Value = serde_json::from_str(&proof).expect("JSON");
     let prompts = proof["prompts"].as_array().expect("prompts");
-    assert_eq!(prompts.len(), 6);
+    assert_eq!(prompts.len(), 8);
     for prompt in prompts {
         assert_eq!((&prompt["prompt_ids_equal"], &prompt["other_bits"]), (&json!(true), &json!([])), "{prompt}");
         let difference = prompt["stored_difference"].as_f64().expect("a number");

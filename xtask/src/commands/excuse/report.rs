@@ -5,16 +5,17 @@ use std::fmt;
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
+use crate::columns::start_of;
 use crate::commands::forced_logits::{Forced, OtherChoice};
 use crate::token_oracle::TwoBuilds;
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) model: String,
     pub(super) sha256: String,
     #[serde(flatten)]
-    pub(super) two_builds: TwoBuilds,
+    pub(crate) two_builds: TwoBuilds,
     /// Steps over all prompts.
     pub(super) steps: usize,
     /// Steps whose stored lead is above the threshold: those where another choice is an error.
@@ -54,7 +55,7 @@ pub(super) struct Difference {
 
 impl Report {
     /// Refuses what cannot come from the stored model: a choice that the threshold does not excuse.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let threshold = self.two_builds.excuse_threshold;
         for build in &self.builds {
             for (prompt, choice) in &build.other_choices {
@@ -115,7 +116,7 @@ impl fmt::Display for Report {
         for prompt in &self.prompts {
             let PromptReport { prompt, positions, stepped, whole } = prompt;
             let (stepped, whole) = (stepped.difference, whole.difference);
-            writeln!(f, "{positions:>9} {stepped:>9.6} {whole:>9.6}  {prompt:?}")?;
+            writeln!(f, "{positions:>9} {stepped:>9.6} {whole:>9.6}  {}", start_of(prompt))?;
         }
         for build in &self.builds {
             writeln!(f, "\n{build}")?;

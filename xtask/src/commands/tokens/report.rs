@@ -6,12 +6,12 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::proof::PromptProof;
-use crate::columns::{Align, aligned};
+use crate::columns::{Align, aligned, start_of};
 use crate::token_oracle::TwoBuilds;
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) model: String,
     pub(super) sha256: String,
     /// None where it has not been measured: nothing is excused then.
@@ -56,7 +56,7 @@ impl Report {
     }
 
     /// An error where there is a failure.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.failures()[..] {
             [] => Ok(()),
             [one] => bail!("{one}"),
@@ -88,7 +88,7 @@ impl fmt::Display for Report {
                 format!("{}/{steps}", prompt.free_running_equal),
                 format!("{:.4}", prompt.stored_difference),
                 format!("{}/{}", runs.len() - prompt.other_bits.len(), runs.len()),
-                start(&prompt.prompt),
+                start_of(&prompt.prompt),
             ]
         }));
         let mut columns = [Align::Right; 7];
@@ -98,13 +98,6 @@ impl fmt::Display for Report {
         writeln!(f, "\nlargest difference from a stored logit {largest:.4}")?;
         self.failures().iter().try_for_each(|failure| writeln!(f, "FAILED {failure}"))
     }
-}
-
-/// The start of a prompt, on one line.
-fn start(prompt: &str) -> String {
-    let start: String = prompt.chars().take(40).collect();
-    let end = if start.len() < prompt.len() { "…" } else { "" };
-    format!("{start:?}{end}")
 }
 
 #[cfg(test)]

@@ -15,6 +15,13 @@ pub(crate) enum Cpu {
     Variant(String),
 }
 
+impl Cpu {
+    /// Whether the folder has it; whether it runs on this processor is seen when it is loaded.
+    pub(crate) fn is_in(&self, dir: &Path) -> bool {
+        Files::locate(dir, self).is_ok()
+    }
+}
+
 impl FromStr for Cpu {
     type Err = std::convert::Infallible;
 
