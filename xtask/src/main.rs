@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::bench::process as bench_arm;
-use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, tokens};
+use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, parity, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -44,6 +44,8 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
+    /// Show which type can do what on which tier
+    Matrix(matrix::Args),
     /// Fetch a published model file into the cache
     Model(model::Args),
     /// Compare every golden with what every tier computes
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Tokens(args) => tokens::run(&args),
