@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::bench::process as bench_arm;
-use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, parity, tokens};
+use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -48,6 +48,8 @@ enum Command {
     Matrix(matrix::Args),
     /// Fetch a published model file into the cache
     Model(model::Args),
+    /// Change constants and indices one at a time, and demand that tests fail
+    Mutate(mutate::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Model(args) => model::run(&args),
+        Command::Mutate(args) => mutate::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Tokens(args) => tokens::run(&args),
     };

@@ -7,5 +7,6 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod matrix;
 pub(crate) mod model;
+pub(crate) mod mutate;
 pub(crate) mod parity;
 pub(crate) mod tokens;
