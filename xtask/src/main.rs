@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::bench::process as bench_arm;
+use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, tokens};
 
 /// Developer commands of keepq
@@ -35,6 +35,9 @@ enum Command {
     /// One run of one arm of `bench`
     #[command(hide = true)]
     BenchArm(bench_arm::Args),
+    /// One run of llama.cpp in `bench`
+    #[command(hide = true)]
+    BenchPeer(bench_peer::Args),
     /// Measure how far two of llama.cpp's own builds are apart on a model file
     Excuse(excuse::Args),
     /// One build's part of `excuse`
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
+        Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),

@@ -5,7 +5,7 @@ use keepq_blocks::BlockQ2_K;
 use crate::Quantized;
 
 impl Quantized for BlockQ2_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 16;
     const HAS_MIN: bool = true;
     const EXACT_GROUPS: usize = 8; // 8 * 32 * (3 * 15) * 127 < 2^24
     type Codes = [i8; 256];

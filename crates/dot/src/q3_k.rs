@@ -5,7 +5,7 @@ use keepq_blocks::BlockQ3_K;
 use crate::Quantized;
 
 impl Quantized for BlockQ3_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 16;
     const EXACT_GROUPS: usize = 8; // 8 * 32 * (4 * 32) * 127 < 2^24
     type Codes = [i8; 256];
 

@@ -5,7 +5,7 @@ use keepq_blocks::BlockQ5_K;
 use crate::Quantized;
 
 impl Quantized for BlockQ5_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 32;
     const HAS_MIN: bool = true;
     const EXACT_GROUPS: usize = 2; // 2 * 32 * (31 * 63) * 127 < 2^24
     type Codes = [i8; 256];

@@ -5,7 +5,7 @@ use keepq_blocks::BlockQ6_K;
 use crate::Quantized;
 
 impl Quantized for BlockQ6_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 16;
     const EXACT_GROUPS: usize = 1; // 1 * 32 * (32 * 128) * 127 < 2^24
     type Codes = [i8; 256];
 

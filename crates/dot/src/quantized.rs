@@ -12,8 +12,11 @@ pub trait Quantized: Block {
     /// Groups of 32 elements in a block: 1, or 8 in a super-block.
     const GROUPS: usize = Self::LEN / 32;
 
-    /// Whether [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) count; without them they are 1.
-    const SUB_BLOCKS: bool = false;
+    /// Elements that share an integer scale: 16 or 32; all of them where a block has none, and it counts as 1.
+    const SUB_BLOCK: usize = Self::LEN;
+
+    /// Whether [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) count.
+    const SUB_BLOCKS: bool = Self::SUB_BLOCK < Self::LEN;
 
     /// Whether [`min`](Self::min) counts.
     const HAS_MIN: bool = false;
@@ -36,7 +39,8 @@ pub trait Quantized: Block {
         0.0
     }
 
-    /// The integer scales of 16 elements each; only those of the block's groups count.
+    /// The integer scales of 16 elements each, equal within a [`SUB_BLOCK`](Self::SUB_BLOCK); only those of the block's
+    /// groups count.
     #[inline(always)]
     fn sub_scales(&self) -> [[i8; 2]; 8] {
         [[1; 2]; 8]
@@ -55,10 +59,40 @@ pub trait Quantized: Block {
 #[inline(always)]
 #[must_use]
 pub fn dot_quantized<B: Quantized>(row: &[B], x: Q8Rows<'_>) -> f32 {
+    dot(row, x.codes, x)
+}
+
+/// `y[t * n + r]`: the dots of all rows and tokens, the weights where they lie.
+///
+/// `wide` has room for a token's codes as i16, which all rows share: products of i16 are what instruction sets add up in
+/// pairs, and widening takes as long as multiplying.
+#[inline(always)]
+pub(crate) fn in_place<B: Quantized>(
+    blocks: &[B],
+    row_blocks: usize,
+    x: Q8Rows<'_>,
+    wide: &mut [[i16; 32]],
+    y: &mut [f32],
+) {
+    let n = blocks.len() / row_blocks;
+    for (t, y) in y.chunks_exact_mut(n).enumerate() {
+        let x = x.blocks(t * row_blocks..(t + 1) * row_blocks, B::GROUPS);
+        for (wide, code) in wide.as_flattened_mut().iter_mut().zip(x.codes.as_flattened()) {
+            *wide = i16::from(*code);
+        }
+        for (row, y) in blocks.chunks_exact(row_blocks).zip(y) {
+            *y = dot(row, wide, x);
+        }
+    }
+}
+
+/// The dot of a row and a token whose codes are `x_codes`, in one width or another.
+#[inline(always)]
+fn dot<B: Quantized, C: Copy + Into<i16>>(row: &[B], x_codes: &[[C; 32]], x: Q8Rows<'_>) -> f32 {
     let mut acc = 0.0;
-    let groups = x.codes.chunks_exact(B::GROUPS).zip(x.sums.chunks_exact(B::GROUPS));
+    let groups = x_codes.chunks_exact(B::GROUPS).zip(x.sums.chunks_exact(B::GROUPS));
     for ((block, (x_codes, x_sums)), &x_scale) in row.iter().zip(groups).zip(x.scales) {
-        acc += (block.scale() * x_scale) * products(block, x_codes) as f32;
+        acc += (block.scale() * x_scale) * products(block, x_codes.as_flattened()) as f32;
         if B::HAS_MIN {
             acc += (block.min() * x_scale) * minima(block, x_sums) as f32;
         }
@@ -66,37 +100,35 @@ pub fn dot_quantized<B: Quantized>(row: &[B], x: Q8Rows<'_>) -> f32 {
     acc
 }
 
-/// `y[t * n + r]`: the dots of all rows and tokens, the weights where they lie.
+/// `Σ sub_scale * code * x`, exact: at most 256 * 4096 * 127 in magnitude.
 #[inline(always)]
-pub(crate) fn in_place<B: Quantized>(blocks: &[B], row_blocks: usize, x: Q8Rows<'_>, y: &mut [f32]) {
-    let n = blocks.len() / row_blocks;
-    for (t, y) in y.chunks_exact_mut(n).enumerate() {
-        let x = x.blocks(t * row_blocks..(t + 1) * row_blocks, B::GROUPS);
-        for (row, y) in blocks.chunks_exact(row_blocks).zip(y) {
-            *y = dot_quantized(row, x);
-        }
+fn products<B: Quantized, C: Copy + Into<i16>>(block: &B, x: &[C]) -> i32 {
+    let codes = block.codes();
+    let codes = codes.as_ref();
+    match B::SUB_BLOCK {
+        16 if B::SUB_BLOCKS => scaled::<16, C>(codes, x, block.sub_scales().as_flattened().iter()),
+        32 if B::SUB_BLOCKS => scaled::<32, C>(codes, x, block.sub_scales().iter().map(|[scale, _]| scale)),
+        _ => sum_of_products(codes, x),
     }
 }
 
-/// `Σ sub_scale * code * x`, exact: at most 256 * 4096 * 127 in magnitude.
-///
-/// The scales go into the codes first, which are at most 4096 then: one sum a block, where a sum for each scale would be
-/// sixteen of them across lanes.
+/// The sums of `LEN` products each, times their scales.
 #[inline(always)]
-fn products<B: Quantized>(block: &B, x: &[[i8; 32]]) -> i32 {
-    let codes = block.codes();
-    let codes = codes.as_ref().as_chunks::<16>().0;
-    let x = x.as_flattened();
-    if !B::SUB_BLOCKS {
-        return codes.as_flattened().iter().zip(x).map(|(&q, &x)| i32::from(q) * i32::from(x)).sum();
+fn scaled<'s, const LEN: usize, C: Copy + Into<i16>>(
+    codes: &[i8],
+    x: &[C],
+    scales: impl Iterator<Item = &'s i8>,
+) -> i32 {
+    let mut total = 0;
+    for ((codes, x), &scale) in codes.as_chunks::<LEN>().0.iter().zip(x.as_chunks::<LEN>().0).zip(scales) {
+        total += i32::from(scale) * sum_of_products(codes, x);
     }
-    let mut scaled = [[0_i16; 16]; 16];
-    for (scaled, (codes, scale)) in scaled.iter_mut().zip(codes.iter().zip(block.sub_scales().as_flattened())) {
-        for i in 0..16 {
-            scaled[i] = i16::from(codes[i]) * i16::from(*scale);
-        }
-    }
-    scaled.as_flattened().iter().zip(x).map(|(&w, &x)| i32::from(w) * i32::from(x)).sum()
+    total
+}
+
+#[inline(always)]
+fn sum_of_products<C: Copy + Into<i16>>(codes: &[i8], x: &[C]) -> i32 {
+    codes.iter().zip(x).map(|(&q, &x)| i32::from(i16::from(q)) * i32::from(x.into())).sum()
 }
 
 /// `Σ sub_min * (sum of 16 codes of x)`, exact: at most 16 * 255 * 16 * 127.

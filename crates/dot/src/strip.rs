@@ -14,8 +14,8 @@ pub const STRIP_ROWS: usize = ROWS;
 /// Up to so many tokens, rows of float weights are multiplied where they lie: widening them first would not pay.
 const FLOAT_IN_PLACE_TOKENS: usize = 2;
 
-/// The fewest tokens with which a strip needs scratch, on any target.
-pub(crate) const SCRATCH_FROM: usize = 3;
+/// The fewest tokens with which a strip needs a panel, on any target.
+pub(crate) const PANEL_FROM: usize = 3;
 
 /// Multiplies all rows of `product` by all its tokens: `y[t * n + r]`, overwritten.
 ///
@@ -63,9 +63,10 @@ fn quantized<T: Target, B: Quantized>(
     if row_blocks == 0 {
         y.fill(0.0);
     } else if m <= T::IN_PLACE_TOKENS {
+        let wide = &mut scratch.wide()[..product.w().k() / 32];
         target.run(
             #[inline(always)]
-            || in_place(blocks, row_blocks, x, y),
+            || in_place(blocks, row_blocks, x, wide, y),
         );
     } else {
         let mut memory = scratch.panel();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_gguf::{Source, open_set};
 
 use crate::commands::forced_logits::{self, Batching};
 use crate::foreign::llama::Cpu;
@@ -23,7 +24,7 @@ const VARIANTS: [&str; 2] = ["x64", "haswell"];
 /// The arguments of `excuse`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The folder of llama.cpp's prebuilt libraries
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let sha256 = sha256::of_file(&args.model)?;
+    let sha256 = sha256::of_set(&open_set(&args.model, Source::map)?);
     let (path, mut oracle) = match &args.tokens {
         Some(path) => (path.clone(), TokenOracle::read(path)?),
         None => {

@@ -6,5 +6,6 @@ mod generate;
 mod hostile_files;
 mod inspect;
 mod model;
+mod split;
 mod support;
 mod tokens;
