@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use keepq_act::ActFormat;
 use keepq_blocks::{GgmlType, Matrix, TypeIdError, encode_row};
-use keepq_gemm::{Residency, Weight};
+use keepq_gemm::{Residency, Weight, WeightStack};
 use keepq_simd::Tier;
 use serde::Serialize;
 
@@ -59,12 +59,15 @@ struct Block {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Products {
-    /// Where they lie, one token at a time or many against a panel.
+    /// Where they lie: one token, many of them, slices of a stack.
     InPlace,
     /// As BF16, to which they are expanded when they are loaded.
     Expanded,
     None,
 }
+
+/// What [`Products::InPlace`] is, in a cell.
+const IN_PLACE: &str = "dot, matmul, indexed";
 
 impl Support {
     fn of_this_version() -> Self {
@@ -86,7 +89,7 @@ impl Type {
         let encode = encode_row(ty, &vec![0.0; elements], &mut block).is_ok();
         let matrix = Matrix::new(ty, 1, elements, &block);
         let products = match &matrix {
-            Ok(matrix) if Weight::new(*matrix, Residency::Strict).is_ok() => Products::InPlace,
+            Ok(matrix) if WeightStack::new(&[*matrix], Residency::Strict).is_ok() => Products::InPlace,
             Ok(_) => Products::Expanded,
             Err(_) => Products::None,
         };
@@ -132,7 +135,7 @@ impl Type {
 impl fmt::Display for Support {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let yes = |can: bool| if can { "yes" } else { "-" };
-        let tier = |name: &str, cell: &str| format!("{cell:width$}", width = name.len().max("dot, matmul".len()));
+        let tier = |name: &str, cell: &str| format!("{cell:width$}", width = name.len().max(IN_PLACE.len()));
         let tiers = |cell: &dyn Fn(&'static str) -> &'static str| {
             self.tiers.iter().map(|name| tier(name, cell(name))).collect::<Vec<_>>().join("  ")
         };
@@ -142,7 +145,7 @@ impl fmt::Display for Support {
         ];
         rows.extend(self.types.iter().map(|ty| {
             let products = match ty.products {
-                Products::InPlace => "dot, matmul",
+                Products::InPlace => IN_PLACE,
                 Products::Expanded => "as BF16",
                 Products::None => "-",
             };
@@ -170,7 +173,7 @@ impl fmt::Display for Support {
 #[cfg(test)]
 mod tests {
     use keepq_act::ActBuf;
-    use keepq_gemm::{Driver, Scratch, Serial};
+    use keepq_gemm::{Driver, Route, Scratch, Serial};
 
     use super::*;
 
@@ -179,16 +182,20 @@ mod tests {
         insta::assert_snapshot!(Support::of_this_version().to_string());
     }
 
-    /// `m` tokens by 19 rows, of bytes that are a weight of every type.
-    fn products(ty: GgmlType, residency: Residency, tier: Tier, m: usize) -> Vec<u32> {
+    /// `m` tokens by 19 rows, of bytes that are a weight of every type: as a matrix, and as the slice of a stack.
+    fn products(ty: GgmlType, residency: Residency, tier: Tier, m: usize) -> [Vec<u32>; 2] {
         let (n, k) = (19, ty.block_len() * 3);
         let bytes = vec![0x3c; n * ty.row_bytes(k).expect("whole blocks")];
         let matrix = Matrix::new(ty, n, k, &bytes).expect("a type that decodes");
+        let (x, mut buffer, mut scratch) = (vec![1.0; m * k], ActBuf::new(), Scratch::new());
+        let (mut x, driver) = (buffer.share(m, k, &x), Driver::new(tier, &Serial));
+        let mut results = [vec![f32::NAN; m * n], vec![f32::NAN; m * n]];
         let weight = Weight::new(matrix, residency).expect("products are promised");
-        let (x, mut buffer, mut y) = (vec![1.0; m * k], ActBuf::new(), vec![f32::NAN; m * n]);
-        let driver = Driver::new(tier, &Serial);
-        weight.matmul(&driver, &mut buffer.share(m, k, &x), &mut y, &mut Scratch::new()).expect("shapes that fit");
-        y.into_iter().map(f32::to_bits).collect()
+        weight.matmul(&driver, &mut x, &mut results[0], &mut scratch).expect("shapes that fit");
+        let stack = WeightStack::new(&[matrix], residency).expect("products are promised");
+        let routes: Vec<_> = (0..m as u32).map(|row| Route { row, slice: 0 }).collect();
+        stack.matmul_indexed(&driver, &mut x, &routes, &mut results[1], &mut scratch).expect("shapes that fit");
+        results.map(|y| y.into_iter().map(f32::to_bits).collect())
     }
 
     #[test]
@@ -202,7 +209,8 @@ mod tests {
             let ty = GgmlType::from_id(row.id).expect("a type that multiplies");
             for m in [1, 17] {
                 let want = products(ty, residency, Tier::PORTABLE, m);
-                assert!(want.iter().all(|&y| y != 0 && f32::from_bits(y).is_finite()), "{ty}");
+                assert_eq!(want[0], want[1], "{ty} m = {m}");
+                assert!(want[0].iter().all(|&y| y != 0 && f32::from_bits(y).is_finite()), "{ty}");
                 for tier in Tier::available() {
                     assert_eq!(products(ty, residency, tier, m), want, "{ty} {tier} m = {m}");
                 }
