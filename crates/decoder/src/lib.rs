@@ -1,8 +1,9 @@
 //! **Invariant: small and plain; no kernel of its own.**
 //!
 //! A decoder-only transformer on keepq: the first consumer of the other crates, and the example that authors of
-//! inference engines read first. Nothing is expanded or copied at load: a [`Model`] is borrowed views into the
-//! mapped file, and a [`Session`] adds a key-value cache and some buffers.
+//! inference engines read first. It runs the architectures of [`Architecture::ALL`], all by one forward pass. Nothing is
+//! expanded or copied at load: a [`Model`] is borrowed views into the mapped file, and a [`Session`] adds a key-value cache
+//! and some buffers.
 //!
 //! Read it in this order: [`Settings`] (who runs it), [`Architecture`] and [`Config`] (what is to be run), [`Model`] (what
 //! the file holds), [`Session`] (one forward pass), [`generate`].

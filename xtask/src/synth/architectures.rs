@@ -2,7 +2,7 @@
 //! no published file is as small, and most are of sizes that no test can read.
 //!
 //! What llama.cpp makes of each is stored in `goldens/tokens/keepq-<architecture>.json`; a change of the bytes needs a new
-//! one. The weights are made as those of the larger model are ([`weights`](super::weights)), but attention says more, so that
+//! one. The weights are made as those of the larger model are ([`weights`]), but attention says more, so that
 //! each of an architecture's parts decides tokens: the proof would pass without a part that decides none.
 
 use std::path::{Path, PathBuf};
