@@ -83,13 +83,13 @@ fn elements_that_are_not_finite_are_named_and_an_old_file_stays() {
     let (infinity, large) = (f32::INFINITY.to_le_bytes(), 1e9_f32.to_le_bytes());
     // Rows of 288 elements are nine blocks of Q8_0.
     for (name, at, bytes, ty, wanted) in [
-        ("blk.0.attn_k.weight", (5 * 9 + 3) * 34, &f16_nan[..], "Q4_0", "block 3 of row 5 is not finite"),
+        ("blk.4.attn_output.weight", (5 * 9 + 3) * 34, &f16_nan[..], "Q4_0", "block 3 of row 5 is not finite"),
         // The same where the tensor is copied.
-        ("blk.0.attn_k.weight", (5 * 9 + 3) * 34, &f16_nan, "Q8_0", "block 3 of row 5 is not finite"),
+        ("blk.4.attn_output.weight", (5 * 9 + 3) * 34, &f16_nan, "Q8_0", "block 3 of row 5 is not finite"),
         ("blk.2.ffn_norm.weight", 7 * 4, &infinity, "Q4_0", "block 7 of row 0 is not finite"),
         // An F32 matrix: finite, but not with a scale of 16 bits.
-        ("blk.0.ffn_gate.weight", (60 * 288 + 40) * 4, &large, "Q8_0", "block 1 of row 60 is too large for Q8_0"),
-        ("blk.0.ffn_gate.weight", (60 * 288 + 40) * 4, &large, "F16", "block 40 of row 60 is too large for F16"),
+        ("blk.7.attn_output.weight", (60 * 288 + 40) * 4, &large, "Q8_0", "block 1 of row 60 is too large for Q8_0"),
+        ("blk.7.attn_output.weight", (60 * 288 + 40) * 4, &large, "F16", "block 40 of row 60 is too large for F16"),
     ] {
         damage(&file, name, at, bytes);
         for threads in ["1", "3"] {
@@ -98,8 +98,8 @@ fn elements_that_are_not_finite_are_named_and_an_old_file_stays() {
         }
     }
     // Of two the first is named, on any number of threads.
-    damage(&file, "blk.0.ffn_gate.weight", 700 * 288 * 4, &infinity);
-    overwrite(&file, "blk.0.ffn_gate.weight", 30 * 288 * 4, &infinity);
+    damage(&file, "blk.7.attn_output.weight", 500 * 288 * 4, &infinity);
+    overwrite(&file, "blk.7.attn_output.weight", 30 * 288 * 4, &infinity);
     let line = refusal(quantize(&file, "Q4_0", &out).args(["--threads", "3"]));
     assert!(line.ends_with("block 0 of row 30 is not finite"), "{line}");
     assert_eq!(fs::read(&out).expect("a file"), b"old");
