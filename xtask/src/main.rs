@@ -44,7 +44,7 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
-    /// Fetch a published model file into the cache
+    /// Fetch a published model file into the cache, or make one there
     Model(model::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),

@@ -1,4 +1,4 @@
-//! `xtask model`: fetches a published model file into the cache.
+//! `xtask model`: puts a model file into the cache, fetched where it is published, made where it is this project's own.
 
 mod package;
 mod published;
@@ -8,20 +8,27 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_blocks::GgmlType;
 use serde::Serialize;
 
 use crate::files::{self, Replacement};
 use crate::runtime::megabytes;
-use crate::{cache, sha256};
+use crate::synth::large::{self, Large};
+use crate::{cache, sha256, synth};
 use published::Published;
 
 /// The arguments of `model`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which model
-    #[arg(value_name = "NAME", value_parser = Published::names())]
+    #[arg(value_name = "NAME", value_parser = names())]
     model: String,
+    /// The type of the matrices of synth-1b
+    #[arg(long = "type", value_name = "TYPE", value_parser = types(), ignore_case = true)]
+    #[arg(required_if_eq("model", large::NAME))]
+    ty: Option<GgmlType>,
     /// Print the path and what is known of the file as JSON
     #[arg(long)]
     json: bool,
@@ -39,18 +46,44 @@ struct Answer<'a> {
     bytes: u64,
 }
 
+/// All names, for the command line.
+fn names() -> Vec<&'static str> {
+    Published::names().into_iter().chain([large::NAME]).collect()
+}
+
+/// The types that a model can be made in, for the command line.
+fn types() -> impl TypedValueParser<Value = GgmlType> {
+    let mut types = synth::TYPES;
+    types.sort();
+    PossibleValuesParser::new(types.map(GgmlType::name))
+        .try_map(|name| GgmlType::from_name(&name).ok_or_else(|| format!("no type is called {name:?}")))
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let model = Published::named(&args.model)?;
-    let path = cache::folder(args.dir.as_deref())?.join(model.file);
-    if !is_there(model, &path)? {
-        fetch(model, &path)?;
-    }
+    let folder = cache::folder(args.dir.as_deref())?;
+    let path = match args.ty {
+        Some(ty) => {
+            ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
+            Large::new(ty).file_in(&folder)?
+        }
+        None => published(Published::named(&args.model)?, &folder)?,
+    };
     if args.json {
-        let answer = Answer { model: model.name, path: &path, sha256: model.sha256, bytes: model.bytes };
+        let (sha256, bytes) = (&*sha256::of_file(&path)?, fs::metadata(&path)?.len());
+        let answer = Answer { model: &args.model, path: &path, sha256, bytes };
         files::print(&(serde_json::to_string(&answer)? + "\n"))
     } else {
         files::print(&format!("{}\n", path.display()))
     }
+}
+
+/// The path of a published model in `folder`, where it is fetched unless it is there.
+fn published(model: &Published, folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(model.file);
+    if !is_there(model, &path)? {
+        fetch(model, &path)?;
+    }
+    Ok(path)
 }
 
 /// Whether the file is there and is the published one.
