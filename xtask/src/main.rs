@@ -17,8 +17,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::bench::process as bench_arm;
-use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, tokens};
+use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
+use commands::quantize::llama as llama_quantize;
+use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, quantize, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -35,6 +36,9 @@ enum Command {
     /// One run of one arm of `bench`
     #[command(hide = true)]
     BenchArm(bench_arm::Args),
+    /// One run of llama.cpp in `bench`
+    #[command(hide = true)]
+    BenchPeer(bench_peer::Args),
     /// Measure how far two of llama.cpp's own builds are apart on a model file
     Excuse(excuse::Args),
     /// One build's part of `excuse`
@@ -44,10 +48,15 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
+    /// llama.cpp's own quantization of a file, for comparison
+    #[command(hide = true)]
+    LlamaQuantize(llama_quantize::Args),
     /// Fetch a published model file into the cache, or make one there
     Model(model::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
+    /// Write a model file with its matrices in another type
+    Quantize(quantize::Args),
     /// Store llama.cpp's ids and choices on a model file, for `tokens`
     TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
@@ -66,12 +75,15 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
+        Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::LlamaQuantize(args) => llama_quantize::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
     };

@@ -1,10 +1,11 @@
-//! SHA-256 of a file, as the published lists write it.
+//! SHA-256 of files, as the published lists write it.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use keepq_gguf::SourceSet;
 use sha2::{Digest, Sha256};
 
 /// The digest of the file's bytes, in lowercase hexadecimal.
@@ -20,7 +21,20 @@ pub(crate) fn of_file(path: &Path) -> Result<String> {
         }
         hasher.update(&buffer[..count]);
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(hasher))
+}
+
+/// The digest of a model: of its file, or of the bytes of all its files one after another, `cat FILES | sha256sum`.
+pub(crate) fn of_set(set: &SourceSet) -> String {
+    let mut hasher = Sha256::new();
+    for source in set.sources() {
+        hasher.update(source.as_bytes());
+    }
+    hexadecimal(hasher)
+}
+
+fn hexadecimal(hasher: Sha256) -> String {
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -37,6 +51,24 @@ mod tests {
             of_file(&file).expect("a digest"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+    }
+
+    #[test]
+    fn a_set_is_its_files_one_after_another() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let mut all = Vec::new();
+        let paths = [1_u16, 2].map(|number| dir.path().join(format!("m-{number:05}-of-00002.gguf")));
+        for (number, path) in (0_u16..).zip(&paths) {
+            let mut writer = keepq_gguf::write::Writer::new();
+            writer.put("split.no", number).expect("a key");
+            writer.put("split.count", 2_u16).expect("a key");
+            writer.write_file(path).expect("a written file");
+            all.extend(std::fs::read(path).expect("a file"));
+        }
+        let whole = dir.path().join("all");
+        std::fs::write(&whole, all).expect("a written file");
+        let open = |path| keepq_gguf::open_set(path, keepq_gguf::Source::map).expect("a set");
+        assert_eq!(of_set(&open(&paths[1])), of_file(&whole).expect("a digest"));
     }
 
     #[test]

@@ -31,7 +31,7 @@ const FILE: &str = "keepq-synthetic.gguf";
 
 /// The types of the five matrices of a layer that read the residual stream. They take turns from layer to layer, so that
 /// each type comes in three different places at least.
-pub(crate) const TYPES: [GgmlType; 13] = [
+const TYPES: [GgmlType; 13] = [
     GgmlType::Q4_0,
     GgmlType::Q2_K,
     GgmlType::F16,

@@ -5,13 +5,15 @@ use alloc::vec::Vec;
 use keepq_blocks::{BlockQ8_0, BlockQ8_1, F16};
 
 use crate::rows::check_length;
-use crate::{ActError, ActFormat, ActRows, Q8Rows, quantize_block, quantize_super_block};
+use crate::{ActError, ActFormat, ActRows, Acts, Q8Rows, quantize_block, quantize_super_block};
 
 /// Owned, reusable memory for the activations of one `x[m,k]`.
 ///
-/// It grows to the largest `m * k` it has seen and never shrinks: after that, quantizing allocates nothing.
+/// It grows to the largest `m * k` it has seen and never shrinks: after that, quantizing and gathering allocate nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ActBuf {
+    /// Rows that were gathered; floats of the caller's are viewed where they are.
+    floats: Vec<f32>,
     q8_0: Q8Buf,
     q8_k: Q8Buf,
 }
@@ -29,10 +31,14 @@ impl Q8Buf {
         Self { codes: Vec::new(), scales: Vec::new(), sums: Vec::new() }
     }
 
-    fn fill<const LEN: usize>(&mut self, blocks: impl Iterator<Item = (f32, [i8; LEN])>) {
+    fn clear(&mut self) {
         self.codes.clear();
         self.scales.clear();
         self.sums.clear();
+    }
+
+    fn fill<const LEN: usize>(&mut self, blocks: impl Iterator<Item = (f32, [i8; LEN])>) {
+        self.clear();
         for (scale, codes) in blocks {
             let (groups, _) = codes.as_chunks::<32>();
             self.scales.push(scale);
@@ -41,6 +47,16 @@ impl Q8Buf {
             let sum = |codes: &[i8]| codes.iter().map(|&q| i16::from(q)).sum();
             self.sums.extend(groups.iter().map(|group| [sum(&group[..16]), sum(&group[16..])]));
         }
+    }
+
+    fn extend(&mut self, rows: Q8Rows<'_>) {
+        self.codes.extend_from_slice(rows.codes);
+        self.scales.extend_from_slice(rows.scales);
+        self.sums.extend_from_slice(rows.sums);
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&self.codes[..]) + size_of_val(&self.scales[..]) + size_of_val(&self.sums[..])
     }
 
     fn rows(&self) -> Q8Rows<'_> {
@@ -52,7 +68,7 @@ impl ActBuf {
     /// An empty buffer.
     #[must_use]
     pub const fn new() -> Self {
-        Self { q8_0: Q8Buf::new(), q8_k: Q8Buf::new() }
+        Self { floats: Vec::new(), q8_0: Q8Buf::new(), q8_k: Q8Buf::new() }
     }
 
     /// Quantizes `x`, `m` rows of `k` elements. With [`ActFormat::F32`] the result is a view of `x` itself.
@@ -82,6 +98,41 @@ impl ActBuf {
     /// quantized when it is first asked for, and once.
     pub fn share<'a>(&'a mut self, m: usize, k: usize, x: &'a [f32]) -> SharedActs<'a> {
         SharedActs { buf: self, m, k, x, has_q8_0: false, has_q8_k: false }
+    }
+
+    /// Copies rows of `x`, in any order and as often as they are named; they keep their format, and nothing is quantized
+    /// again.
+    ///
+    /// ```
+    /// use keepq_act::{ActBuf, ActFormat, Acts};
+    ///
+    /// let x: Vec<f32> = (0..96).map(|i| i as f32).collect();
+    /// let (mut buffer, mut gathered) = (ActBuf::new(), ActBuf::new());
+    /// let all = buffer.quantize(ActFormat::Q8_0, 3, 32, &x)?;
+    /// let some = gathered.gather(all, [2, 0, 2]);
+    /// let (Acts::Q8_0(all), Acts::Q8_0(some)) = (all.typed(), some.typed()) else { unreachable!() };
+    /// assert_eq!(some.codes, [all.codes[2], all.codes[0], all.codes[2]]);
+    /// # Ok::<(), keepq_act::ActError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where `x` has no such row: it is the caller's arithmetic, not input.
+    pub fn gather(&mut self, x: ActRows<'_>, rows: impl IntoIterator<Item = usize>) -> ActRows<'_> {
+        match x.format() {
+            ActFormat::F32 => self.floats.clear(),
+            ActFormat::Q8_0 => self.q8_0.clear(),
+            ActFormat::Q8_K => self.q8_k.clear(),
+        }
+        let mut m = 0;
+        for row in rows {
+            match x.tokens(row..row + 1).typed() {
+                Acts::F32(row) => self.floats.extend_from_slice(row),
+                Acts::Q8_0(row) => self.q8_0.extend(row),
+                Acts::Q8_K(row) => self.q8_k.extend(row),
+            }
+            m += 1;
+        }
+        self.view(x.format(), m, x.k())
     }
 
     /// Takes activations in ggml's Q8_0 form: `m * k / 32` blocks. The sums are computed here.
@@ -118,12 +169,20 @@ impl ActBuf {
         Ok(self.view(ActFormat::Q8_0, m, k))
     }
 
-    /// What was quantized last in a format that is quantized.
+    /// Bytes held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.floats[..]) + self.q8_0.bytes() + self.q8_k.bytes()
+    }
+
+    /// What was written last in a format.
     fn view(&self, format: ActFormat, m: usize, k: usize) -> ActRows<'_> {
-        match format {
-            ActFormat::Q8_K => ActRows::q8_k(m, k, self.q8_k.rows()),
-            _ => ActRows::q8_0(m, k, self.q8_0.rows()),
-        }
+        let typed = match format {
+            ActFormat::F32 => Acts::F32(&self.floats),
+            ActFormat::Q8_0 => Acts::Q8_0(self.q8_0.rows()),
+            ActFormat::Q8_K => Acts::Q8_K(self.q8_k.rows()),
+        };
+        ActRows::new(typed, m, k)
     }
 }
 
@@ -143,6 +202,12 @@ impl SharedActs<'_> {
     #[must_use]
     pub const fn m(&self) -> usize {
         self.m
+    }
+
+    /// Elements of a row.
+    #[must_use]
+    pub const fn k(&self) -> usize {
+        self.k
     }
 
     /// The activations in `format`.
@@ -222,6 +287,34 @@ mod tests {
         assert_eq!((last.codes, last.scales, last.sums), (&all.codes[16..], &all.scales[2..], &all.sums[16..]));
         let ragged = ActError::RaggedRow { format: ActFormat::Q8_K, k: 128 };
         assert_eq!(buffer.quantize(ActFormat::Q8_K, 8, 128, &x).unwrap_err(), ragged);
+    }
+
+    #[test]
+    fn rows_are_gathered_as_they_are() {
+        let x: Vec<f32> = (0..3 * 512).map(|i| (i as f32).sin()).collect();
+        let (mut buffer, mut gathered) = (ActBuf::new(), ActBuf::new());
+        for order in [&[2, 0, 2, 1, 1][..], &[1], &[]] {
+            for format in [ActFormat::F32, ActFormat::Q8_0, ActFormat::Q8_K] {
+                let all = buffer.quantize(format, 3, 512, &x).unwrap();
+                let some = gathered.gather(all, order.iter().copied());
+                assert_eq!((some.format(), some.m(), some.k()), (format, order.len(), 512));
+                for (i, &row) in order.iter().enumerate() {
+                    match (some.tokens(i..i + 1).typed(), all.tokens(row..row + 1).typed()) {
+                        (Acts::F32(got), Acts::F32(want)) => assert_eq!(got, want),
+                        (Acts::Q8_0(got), Acts::Q8_0(want)) | (Acts::Q8_K(got), Acts::Q8_K(want)) => {
+                            assert_eq!((got.codes, got.scales, got.sums), (want.codes, want.scales, want.sums));
+                        }
+                        pair => panic!("{pair:?}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "tokens 3..4 of 3")]
+    fn a_row_that_is_not_there_is_not_gathered() {
+        ActBuf::new().gather(ActRows::f32(3, 1, &[0.0; 3]).unwrap(), [3]);
     }
 
     #[test]

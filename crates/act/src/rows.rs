@@ -120,14 +120,9 @@ impl<'a> ActRows<'a> {
         Ok(Self { typed: Acts::F32(x), m, k })
     }
 
-    /// `rows` holds `m * k / 32` blocks: only [`ActBuf`](crate::ActBuf) calls this.
-    pub(crate) fn q8_0(m: usize, k: usize, rows: Q8Rows<'a>) -> Self {
-        Self { typed: Acts::Q8_0(rows), m, k }
-    }
-
-    /// `rows` holds `m * k / 256` blocks: only [`ActBuf`](crate::ActBuf) calls this.
-    pub(crate) fn q8_k(m: usize, k: usize, rows: Q8Rows<'a>) -> Self {
-        Self { typed: Acts::Q8_K(rows), m, k }
+    /// `typed` holds `m` rows of `k` elements: only [`ActBuf`](crate::ActBuf) calls this.
+    pub(crate) const fn new(typed: Acts<'a>, m: usize, k: usize) -> Self {
+        Self { typed, m, k }
     }
 
     /// How the activations are stored.

@@ -39,7 +39,11 @@ impl BlockQ4_0 {
     #[inline(always)]
     #[must_use]
     pub fn codes(&self) -> [i8; 32] {
-        nibbles(&self.qs).map(|q| q as i8 - 8)
+        let mut codes = [0; 32];
+        for (code, nibble) in codes.iter_mut().zip(nibbles(&self.qs)) {
+            *code = nibble as i8 - 8;
+        }
+        codes
     }
 
     /// Quantizes 32 finite elements: `d = extreme / -8`, with `extreme` the element of largest magnitude, codes

@@ -68,6 +68,13 @@ impl BlockQ4_K {
         planes::unpack::<4, 32, 128>(&self.qs)
     }
 
+    /// The first 16 bytes: both floats and all scales.
+    #[inline(always)]
+    #[must_use]
+    pub fn header(&self) -> &[u8; 16] {
+        bytemuck::bytes_of(self).first_chunk().expect("a block is longer")
+    }
+
     /// The scales of the sub-blocks of 32, 0 to 63.
     #[inline(always)]
     #[must_use]

@@ -69,6 +69,13 @@ impl BlockQ5_K {
         codes
     }
 
+    /// The first 16 bytes: both floats and all scales.
+    #[inline(always)]
+    #[must_use]
+    pub fn header(&self) -> &[u8; 16] {
+        bytemuck::bytes_of(self).first_chunk().expect("a block is longer")
+    }
+
     /// The scales of the sub-blocks of 32, 0 to 63.
     #[inline(always)]
     #[must_use]

@@ -8,6 +8,16 @@ use crate::{LANES, Target};
 pub trait Element: Copy {
     /// Its value.
     fn value(self) -> f32;
+
+    /// The values of eight.
+    #[inline(always)]
+    fn load<T: Target>(target: T, elements: &[Self; LANES]) -> T::F32s {
+        let mut values = [0.0; LANES];
+        for lane in 0..LANES {
+            values[lane] = elements[lane].value();
+        }
+        target.load(&values)
+    }
 }
 
 impl Element for f32 {
@@ -28,6 +38,11 @@ impl Element for F16 {
     #[inline(always)]
     fn value(self) -> f32 {
         self.to_f32()
+    }
+
+    #[inline(always)]
+    fn load<T: Target>(target: T, elements: &[Self; LANES]) -> T::F32s {
+        target.widen_f16(*elements)
     }
 }
 
@@ -108,7 +123,7 @@ fn tile<T: Target, E: Element, const R: usize, const M: usize>(
     for i in 0..w[0].len() {
         let mut lanes = [target.splat(0.0); R];
         for r in 0..R {
-            lanes[r] = target.load(&values(&w[r][i]));
+            lanes[r] = E::load(target, &w[r][i]);
         }
         for token in 0..M {
             let x = target.load(&x[token][i]);
@@ -152,12 +167,14 @@ fn split<E, const N: usize>(slices: [&[E]; N]) -> ([&[[E; LANES]]; N], [&[E]; N]
     (eights, rests)
 }
 
-/// The values of eight elements.
+/// The values of all elements.
 #[inline(always)]
-fn values<E: Element>(elements: &[E; LANES]) -> [f32; LANES] {
-    let mut values = [0.0; LANES];
-    for lane in 0..LANES {
-        values[lane] = elements[lane].value();
+pub(crate) fn widen<T: Target, E: Element>(target: T, elements: &[E], values: &mut [f32]) {
+    let ((eights, rest), (to, to_rest)) = (elements.as_chunks(), values.as_chunks_mut());
+    for (eight, to) in eights.iter().zip(to) {
+        target.store(E::load(target, eight), to);
     }
-    values
+    for (element, to) in rest.iter().zip(to_rest) {
+        *to = element.value();
+    }
 }

@@ -1,13 +1,15 @@
 //! Q2_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ2_K;
+use keepq_blocks::{BlockQ2_K, F16};
 
-use crate::Quantized;
+use crate::quantized::negated;
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ2_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 16;
     const HAS_MIN: bool = true;
-    const EXACT_GROUPS: usize = 8; // 8 * 32 * (3 * 15) * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 3;
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -16,29 +18,42 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
+        target.field(bytes, 2 * (group % 4) as u32, 3)
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        -self.dmin.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let scales = self.scales();
-        let mut pairs = [[0; 2]; 8];
-        for (pair, scales) in pairs.iter_mut().zip(scales.as_chunks::<2>().0) {
-            *pair = [scales[0] as i8, scales[1] as i8];
-        }
-        pairs
+    fn m(&self) -> F16 {
+        negated(self.dmin)
     }
 
     #[inline(always)]
-    fn sub_mins(&self) -> [[u8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        pairs.as_flattened_mut().copy_from_slice(&self.mins());
-        pairs
+    fn sub_scales(&self) -> [i8; 16] {
+        self.scales().map(u8::cast_signed)
+    }
+
+    #[inline(always)]
+    fn sub_mins(&self) -> [u8; 16] {
+        self.mins()
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let [a, b, c, d] = target.words(rows.map(|row| &row.scales));
+        let nibbles = |shift| {
+            [
+                target.field(a, shift, 15),
+                target.field(b, shift, 15),
+                target.field(c, shift, 15),
+                target.field(d, shift, 15),
+            ]
+        };
+        [nibbles(0), nibbles(4)]
     }
 }

@@ -1,12 +1,13 @@
 //! Q3_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ3_K;
+use keepq_blocks::{BlockQ3_K, F16};
 
-use crate::Quantized;
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ3_K {
-    const SUB_BLOCKS: bool = true;
-    const EXACT_GROUPS: usize = 8; // 8 * 32 * (4 * 32) * 127 < 2^24
+    const SUB_BLOCK: usize = 16;
+    const BIAS: u8 = 4;
+    const MAX_CODE: u8 = 7;
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -15,14 +16,34 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let low = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
+        let low = target.field(low, 2 * (group % 4) as u32, 3);
+        let high = target.field(target.load_bytes(&self.hmask), group as u32, 1);
+        target.join(low, high, 2)
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        pairs.as_flattened_mut().copy_from_slice(&self.scales());
-        pairs
+    fn d(&self) -> F16 {
+        self.d
+    }
+
+    #[inline(always)]
+    fn sub_scales(&self) -> [i8; 16] {
+        self.scales()
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let mut packed = [[0; 16]; LANES];
+        for r in 0..LANES {
+            packed[r][..12].copy_from_slice(&rows[r].scales);
+        }
+        let [a, b, high, _] = target.words(packed.each_ref());
+        let scales = |low, shift, quarter: u32| {
+            let biased = target.join(target.field(low, shift, 15), target.field(high, 2 * quarter, 3), 4);
+            target.sub_bytes(biased, 32)
+        };
+        [[scales(a, 0, 0), scales(b, 0, 1), scales(a, 4, 2), scales(b, 4, 3)]; 2]
     }
 }

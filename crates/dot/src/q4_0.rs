@@ -1,11 +1,12 @@
 //! Q4_0 weights by Q8_0 activations.
 
-use keepq_blocks::BlockQ4_0;
+use keepq_blocks::{BlockQ4_0, F16};
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ4_0 {
-    const EXACT_GROUPS: usize = 1; // 32 * 8 * 127 < 2^24
+    const BIAS: u8 = 8;
+    const MAX_CODE: u8 = 15;
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -14,7 +15,12 @@ impl Quantized for BlockQ4_0 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.nibbles(&self.qs)
+    }
+
+    #[inline(always)]
+    fn d(&self) -> F16 {
+        self.d
     }
 }

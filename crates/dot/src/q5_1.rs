@@ -1,12 +1,13 @@
 //! Q5_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
 
-use keepq_blocks::BlockQ5_1;
+use keepq_blocks::{BlockQ5_1, F16};
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_1 {
     const HAS_MIN: bool = true;
-    const EXACT_GROUPS: usize = 1; // 32 * 31 * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 31;
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -15,12 +16,17 @@ impl Quantized for BlockQ5_1 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.join(target.nibbles(&self.qs), target.bits(self.qh), 4)
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        self.m.to_f32()
+    fn d(&self) -> F16 {
+        self.d
+    }
+
+    #[inline(always)]
+    fn m(&self) -> F16 {
+        self.m
     }
 }

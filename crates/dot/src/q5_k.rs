@@ -1,13 +1,15 @@
 //! Q5_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ5_K;
+use keepq_blocks::{BlockQ5_K, F16};
 
-use crate::Quantized;
+use crate::quantized::{negated, six_bits, sixteen};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ5_K {
-    const SUB_BLOCKS: bool = true;
+    const SUB_BLOCK: usize = 32;
     const HAS_MIN: bool = true;
-    const EXACT_GROUPS: usize = 2; // 2 * 32 * (31 * 63) * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 31;
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -16,30 +18,35 @@ impl Quantized for BlockQ5_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let low = target.load_bytes(&self.qs.as_chunks().0[group / 2]);
+        let low = target.field(low, 4 * (group % 2) as u32, 15);
+        let high = target.field(target.load_bytes(&self.qh), group as u32, 1);
+        target.join(low, high, 4)
     }
 
     #[inline(always)]
-    fn min(&self) -> f32 {
-        -self.dmin.to_f32()
+    fn d(&self) -> F16 {
+        self.d
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        for (pair, scale) in pairs.iter_mut().zip(self.scales()) {
-            *pair = [scale as i8; 2];
-        }
-        pairs
+    fn m(&self) -> F16 {
+        negated(self.dmin)
     }
 
     #[inline(always)]
-    fn sub_mins(&self) -> [[u8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        for (pair, min) in pairs.iter_mut().zip(self.mins()) {
-            *pair = [min; 2];
-        }
-        pairs
+    fn sub_scales(&self) -> [i8; 16] {
+        sixteen(self.scales()).map(u8::cast_signed)
+    }
+
+    #[inline(always)]
+    fn sub_mins(&self) -> [u8; 16] {
+        sixteen(self.mins())
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        six_bits(target, rows.map(Self::header))
     }
 }

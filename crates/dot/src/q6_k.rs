@@ -1,12 +1,13 @@
 //! Q6_K weights by Q8_K activations.
 
-use keepq_blocks::BlockQ6_K;
+use keepq_blocks::{BlockQ6_K, F16};
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ6_K {
-    const SUB_BLOCKS: bool = true;
-    const EXACT_GROUPS: usize = 1; // 1 * 32 * (32 * 128) * 127 < 2^24
+    const SUB_BLOCK: usize = 16;
+    const BIAS: u8 = 32;
+    const MAX_CODE: u8 = 63;
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -15,14 +16,20 @@ impl Quantized for BlockQ6_K {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
+        let low = target.load_bytes(&self.ql.as_chunks().0[group / 4 * 2 + group % 2]);
+        let low = target.field(low, 4 * (group % 4 / 2) as u32, 15);
+        let high = target.load_bytes(&self.qh.as_chunks().0[group / 4]);
+        target.join(low, target.field(high, 2 * (group % 4) as u32, 3), 4)
     }
 
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        let mut pairs = [[0; 2]; 8];
-        pairs.as_flattened_mut().copy_from_slice(&self.scales());
-        pairs
+    fn d(&self) -> F16 {
+        self.d
+    }
+
+    #[inline(always)]
+    fn sub_scales(&self) -> [i8; 16] {
+        self.scales()
     }
 }

@@ -1,11 +1,13 @@
 //! Q8_0 weights by Q8_0 activations.
 
-use keepq_blocks::BlockQ8_0;
+use keepq_blocks::{BlockQ8_0, F16};
 
-use crate::Quantized;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ8_0 {
-    const EXACT_GROUPS: usize = 1; // 32 * 128 * 127 < 2^24
+    const BIAS: u8 = 0;
+    const MAX_CODE: u8 = 128;
+    const SIGNED: bool = true;
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -14,7 +16,12 @@ impl Quantized for BlockQ8_0 {
     }
 
     #[inline(always)]
-    fn scale(&self) -> f32 {
-        self.d.to_f32()
+    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
+        target.load_codes(&self.qs)
+    }
+
+    #[inline(always)]
+    fn d(&self) -> F16 {
+        self.d
     }
 }

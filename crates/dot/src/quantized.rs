@@ -1,25 +1,40 @@
 //! Quantized weights by int8 activations: what a kernel needs to know of a block, and the definition of a dot.
 
 use keepq_act::Q8Rows;
-use keepq_blocks::Block;
+use keepq_blocks::{Block, F16};
+
+use crate::{LANES, Target};
 
 /// A block as kernels see it: codes in groups of 32 with integer scales, one float scale, perhaps minima.
 ///
 /// ```text
-/// w[j] = scale * (sub_scales[j / 16] * codes[j]) + min * sub_mins[j / 16]
+/// w[j] = d * (sub_scales[j / SUB_BLOCK] * codes[j]) + m * sub_mins[j / SUB_BLOCK]
 /// ```
 pub trait Quantized: Block {
     /// Groups of 32 elements in a block: 1, or 8 in a super-block.
     const GROUPS: usize = Self::LEN / 32;
 
-    /// Whether [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) count; without them they are 1.
-    const SUB_BLOCKS: bool = false;
+    /// Elements that share an integer scale: 16 or 32; all of them where a block has none, and it counts as 1.
+    const SUB_BLOCK: usize = Self::LEN;
 
-    /// Whether [`min`](Self::min) counts.
+    /// Whether [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) count.
+    const SUB_BLOCKS: bool = Self::SUB_BLOCK < Self::LEN;
+
+    /// Whether [`m`](Self::m) counts.
     const HAS_MIN: bool = false;
 
-    /// Groups whose products, `|sub_scale * code| * 127 * 32` each at most, add up to less than 2^24.
-    const EXACT_GROUPS: usize = 1;
+    /// What is added to codes to make them unsigned.
+    const BIAS: u8 = 0;
+
+    /// The largest code with its bias; of [`SIGNED`](Self::SIGNED) types the largest magnitude.
+    const MAX_CODE: u8;
+
+    /// Whether codes are any i8, and have no bias.
+    const SIGNED: bool = false;
+
+    /// Quads of products that are added up in 16 bits, two and two: `MAX_CODE * 127 * 2` each at most, and all of one
+    /// sub-block.
+    const QUADS: usize = quads(Self::MAX_CODE, Self::SIGNED, Self::SUB_BLOCK);
 
     /// `[i8; Self::LEN]`.
     type Codes: AsRef<[i8]>;
@@ -27,25 +42,43 @@ pub trait Quantized: Block {
     /// The codes in the order of k, with their bias removed.
     fn codes(&self) -> Self::Codes;
 
+    /// The codes of a group with their bias, in registers; those of [`SIGNED`](Self::SIGNED) types as they are.
+    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes;
+
     /// The float scale: `d`.
-    fn scale(&self) -> f32;
+    fn d(&self) -> F16;
 
     /// The float minimum: `m`, or `-dmin`.
     #[inline(always)]
-    fn min(&self) -> f32 {
-        0.0
+    fn m(&self) -> F16 {
+        F16::from_bits(0)
     }
 
-    /// The integer scales of 16 elements each; only those of the block's groups count.
+    /// The integer scales of the sub-blocks; only as many as the block has count.
     #[inline(always)]
-    fn sub_scales(&self) -> [[i8; 2]; 8] {
-        [[1; 2]; 8]
+    fn sub_scales(&self) -> [i8; 16] {
+        [1; 16]
     }
 
-    /// The integer minima of 16 elements each; only those of the block's groups count.
+    /// The integer minima of the sub-blocks; only as many as the block has count.
     #[inline(always)]
-    fn sub_mins(&self) -> [[u8; 2]; 8] {
-        [[0; 2]; 8]
+    fn sub_mins(&self) -> [u8; 16] {
+        [0; 16]
+    }
+
+    /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) of eight rows in registers: four sub-blocks of each
+    /// row in turn, then the next four.
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
+        let (mut scales, mut mins) = ([[0; 16]; LANES], [[0; 16]; LANES]);
+        for r in 0..LANES {
+            scales[r] = rows[r].sub_scales().map(i8::cast_unsigned);
+            if Self::HAS_MIN {
+                mins[r] = rows[r].sub_mins();
+            }
+        }
+        let scales = target.words(scales.each_ref());
+        [scales, if Self::HAS_MIN { target.words(mins.each_ref()) } else { scales }]
     }
 }
 
@@ -58,53 +91,162 @@ pub fn dot_quantized<B: Quantized>(row: &[B], x: Q8Rows<'_>) -> f32 {
     let mut acc = 0.0;
     let groups = x.codes.chunks_exact(B::GROUPS).zip(x.sums.chunks_exact(B::GROUPS));
     for ((block, (x_codes, x_sums)), &x_scale) in row.iter().zip(groups).zip(x.scales) {
-        acc += (block.scale() * x_scale) * products(block, x_codes) as f32;
+        let isum = products::<B, _, _>(block.codes().as_ref(), block.sub_scales(), x_codes.as_flattened());
+        acc += (block.d().to_f32() * x_scale) * isum as f32;
         if B::HAS_MIN {
-            acc += (block.min() * x_scale) * minima(block, x_sums) as f32;
+            acc += (block.m().to_f32() * x_scale) * minima::<B>(block.sub_mins(), x_sums) as f32;
         }
     }
     acc
 }
 
+/// Tokens that share what is decoded of a super-block.
+pub(crate) const TOKENS: usize = 4;
+
 /// `y[t * n + r]`: the dots of all rows and tokens, the weights where they lie.
+///
+/// `wide` has room for the codes of [`TOKENS`] tokens as i16, which all rows share: products of i16 are what instruction
+/// sets add up in pairs, and widening takes as long as multiplying.
 #[inline(always)]
-pub(crate) fn in_place<B: Quantized>(blocks: &[B], row_blocks: usize, x: Q8Rows<'_>, y: &mut [f32]) {
+pub(crate) fn in_place<B: Quantized>(
+    blocks: &[B],
+    row_blocks: usize,
+    x: Q8Rows<'_>,
+    wide: &mut [[i16; 32]],
+    y: &mut [f32],
+) {
     let n = blocks.len() / row_blocks;
-    for (t, y) in y.chunks_exact_mut(n).enumerate() {
-        let x = x.blocks(t * row_blocks..(t + 1) * row_blocks, B::GROUPS);
-        for (row, y) in blocks.chunks_exact(row_blocks).zip(y) {
-            *y = dot_quantized(row, x);
+    for (i, y) in y.chunks_mut(TOKENS * n).enumerate() {
+        let m = y.len() / n;
+        let x = x.blocks(i * TOKENS * row_blocks..(i * TOKENS + m) * row_blocks, B::GROUPS);
+        for (wide, code) in wide.as_flattened_mut().iter_mut().zip(x.codes.as_flattened()) {
+            *wide = i16::from(*code);
+        }
+        // Measured: what is decoded of 32 elements costs less than sharing it.
+        if m == TOKENS && B::LEN == 256 {
+            tile::<B, TOKENS, 256>(blocks, row_blocks, x, wide, y);
+        } else {
+            for (t, y) in y.chunks_exact_mut(n).enumerate() {
+                let x = x.blocks(t * row_blocks..(t + 1) * row_blocks, B::GROUPS);
+                let wide = &wide[t * row_blocks * B::GROUPS..];
+                if B::LEN == 32 {
+                    tile::<B, 1, 32>(blocks, row_blocks, x, wide, y);
+                } else {
+                    tile::<B, 1, 256>(blocks, row_blocks, x, wide, y);
+                }
+            }
+        }
+    }
+}
+
+/// The dots of all rows and `M` tokens, whose codes are `wide`. `LEN` is the block's.
+#[inline(always)]
+fn tile<B: Quantized, const M: usize, const LEN: usize>(
+    blocks: &[B],
+    row_blocks: usize,
+    x: Q8Rows<'_>,
+    wide: &[[i16; 32]],
+    y: &mut [f32],
+) {
+    let n = blocks.len() / row_blocks;
+    for (r, row) in blocks.chunks_exact(row_blocks).enumerate() {
+        let mut acc = [0.0; M];
+        for (b, block) in row.iter().enumerate() {
+            let codes = block.codes();
+            let mut w = [0_i16; LEN];
+            for (wide, code) in w.iter_mut().zip(codes.as_ref()) {
+                *wide = i16::from(*code);
+            }
+            let (scales, mins) = (block.sub_scales(), block.sub_mins());
+            let (d, m) = (block.d().to_f32(), block.m().to_f32());
+            for t in 0..M {
+                let at = t * row_blocks + b;
+                let groups = at * B::GROUPS..(at + 1) * B::GROUPS;
+                let x_codes = wide[groups.clone()].as_flattened();
+                let isum = products::<B, _, _>(&w, scales, x_codes);
+                acc[t] += (d * x.scales[at]) * isum as f32;
+                if B::HAS_MIN {
+                    acc[t] += (m * x.scales[at]) * minima::<B>(mins, &x.sums[groups]) as f32;
+                }
+            }
+        }
+        for t in 0..M {
+            y[t * n + r] = acc[t];
         }
     }
 }
 
 /// `Σ sub_scale * code * x`, exact: at most 256 * 4096 * 127 in magnitude.
-///
-/// The scales go into the codes first, which are at most 4096 then: one sum a block, where a sum for each scale would be
-/// sixteen of them across lanes.
 #[inline(always)]
-fn products<B: Quantized>(block: &B, x: &[[i8; 32]]) -> i32 {
-    let codes = block.codes();
-    let codes = codes.as_ref().as_chunks::<16>().0;
-    let x = x.as_flattened();
-    if !B::SUB_BLOCKS {
-        return codes.as_flattened().iter().zip(x).map(|(&q, &x)| i32::from(q) * i32::from(x)).sum();
+fn products<B: Quantized, Q: Copy + Into<i16>, X: Copy + Into<i16>>(codes: &[Q], scales: [i8; 16], x: &[X]) -> i32 {
+    match B::SUB_BLOCK {
+        16 if B::SUB_BLOCKS => scaled(codes.as_chunks::<16>().0, scales, x.as_chunks::<16>().0),
+        32 if B::SUB_BLOCKS => scaled(codes.as_chunks::<32>().0, scales, x.as_chunks::<32>().0),
+        _ => sum_of_products(codes, x),
     }
-    let mut scaled = [[0_i16; 16]; 16];
-    for (scaled, (codes, scale)) in scaled.iter_mut().zip(codes.iter().zip(block.sub_scales().as_flattened())) {
-        for i in 0..16 {
-            scaled[i] = i16::from(codes[i]) * i16::from(*scale);
-        }
-    }
-    scaled.as_flattened().iter().zip(x).map(|(&w, &x)| i32::from(w) * i32::from(x)).sum()
 }
 
-/// `Σ sub_min * (sum of 16 codes of x)`, exact: at most 16 * 255 * 16 * 127.
+/// The sums of the products of each sub-block, times its scale.
 #[inline(always)]
-fn minima<B: Quantized>(block: &B, sums: &[[i16; 2]]) -> i32 {
-    let sums = sums.as_flattened().iter().map(|&sum| i32::from(sum));
-    if !B::SUB_BLOCKS {
-        return sums.sum();
+fn scaled<Q: Copy + Into<i16>, X: Copy + Into<i16>, const LEN: usize>(
+    codes: &[[Q; LEN]],
+    scales: [i8; 16],
+    x: &[[X; LEN]],
+) -> i32 {
+    let mut total = 0;
+    for ((codes, x), scale) in codes.iter().zip(x).zip(scales) {
+        total += i32::from(scale) * sum_of_products(codes, x);
     }
-    sums.zip(block.sub_mins().as_flattened()).map(|(sum, &min)| sum * i32::from(min)).sum()
+    total
+}
+
+#[inline(always)]
+fn sum_of_products<Q: Copy + Into<i16>, X: Copy + Into<i16>>(codes: &[Q], x: &[X]) -> i32 {
+    codes.iter().zip(x).map(|(&q, &x)| i32::from(q.into()) * i32::from(x.into())).sum()
+}
+
+/// `Σ sub_min * (sum of the sub-block's codes of x)`, exact: at most 16 * 255 * 16 * 127.
+#[inline(always)]
+fn minima<B: Quantized>(mins: [u8; 16], sums: &[[i16; 2]]) -> i32 {
+    let sixteens = sums.as_flattened().iter().map(|&sum| i32::from(sum));
+    match B::SUB_BLOCK {
+        16 if B::SUB_BLOCKS => sixteens.zip(mins).map(|(sum, min)| sum * i32::from(min)).sum(),
+        32 if B::SUB_BLOCKS => {
+            sums.iter().zip(mins).map(|(sum, min)| i32::from(sum[0] + sum[1]) * i32::from(min)).sum()
+        }
+        _ => sixteens.sum(),
+    }
+}
+
+const fn quads(max_code: u8, signed: bool, sub_block: usize) -> usize {
+    let mut quads = if sub_block == 16 { 4 } else { 8 };
+    while signed && quads > 1 || quads * max_code as usize * 127 * 2 > i16::MAX as usize {
+        quads /= 2;
+    }
+    quads
+}
+
+/// Eight values, and eight that do not count.
+#[inline(always)]
+pub(crate) fn sixteen(eight: [u8; 8]) -> [u8; 16] {
+    (u128::from(u64::from_le_bytes(eight))).to_le_bytes()
+}
+
+/// Scales and minima of [`octet_scales`](Quantized::octet_scales) from the sixteen bytes that a block of Q4_K or Q5_K
+/// begins with: two floats, then six bits each as [`BlockQ4_K`](keepq_blocks::BlockQ4_K) has them.
+#[inline(always)]
+pub(crate) fn six_bits<T: Target>(target: T, headers: [&[u8; 16]; LANES]) -> [[T::Bytes; 4]; 2] {
+    let [_, scales, mins, nibbles] = target.words(headers);
+    let sub_blocks = |sixes, shift| {
+        let last = target.join(target.field(nibbles, shift, 15), target.field(sixes, 6, 3), 4);
+        let first = target.field(sixes, 0, 63);
+        [first, last, last, last]
+    };
+    [sub_blocks(scales, 0), sub_blocks(mins, 4)]
+}
+
+/// A number with the other sign.
+#[inline(always)]
+pub(crate) fn negated(x: F16) -> F16 {
+    F16::from_bits(x.to_bits() ^ 0x8000)
 }

@@ -5,66 +5,76 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 
 use crate::Product;
-use crate::panel::{DEPTH, Panel, TOKENS, TokenPanel, WeightGroup, WeightHead};
-use crate::strip::{SCRATCH_FROM, STRIP_ROWS};
+use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel};
+use crate::quantized::TOKENS;
+use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
 /// [`fit`](Scratch::fit) grows it to what a product needs; once it fits the largest, nothing is allocated any more.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    groups: Vec<WeightGroup>,
-    heads: Vec<WeightHead>,
-    tokens: Vec<TokenPanel>,
+    codes: Vec<[Codes; 2]>,
+    groups: Vec<[Group; 2]>,
+    heads: Vec<[Head; 2]>,
     floats: Vec<f32>,
+    wide: Vec<i16>,
 }
 
-/// Floats in a cache line.
-const LINE: usize = 64 / size_of::<f32>();
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { groups: Vec::new(), heads: Vec::new(), tokens: Vec::new(), floats: Vec::new() }
+        Self { codes: Vec::new(), groups: Vec::new(), heads: Vec::new(), floats: Vec::new(), wide: Vec::new() }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
     pub fn fit(&mut self, product: &Product<'_>) {
         let (m, k) = (product.x().m(), product.w().k());
-        if m < SCRATCH_FROM {
-            return;
-        }
         match product.x().format() {
-            format @ (ActFormat::Q8_0 | ActFormat::Q8_K) => {
+            ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
+            ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
+            format => {
+                grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
+                if m <= MOST_TOKENS {
+                    return;
+                }
                 let depth = DEPTH.min(k / 32);
-                grow(&mut self.groups, depth, WeightGroup::ZERO);
-                grow(&mut self.heads, depth * 32 / format.block_len(), WeightHead::ZERO);
-                grow(&mut self.tokens, TOKENS, TokenPanel::ZERO);
+                grow(&mut self.codes, depth, [Codes::ZERO; 2]);
+                if format == ActFormat::Q8_K {
+                    grow(&mut self.groups, depth, [Group::ZERO; 2]);
+                }
+                grow(&mut self.heads, depth * 32 / format.block_len(), [Head::ZERO; 2]);
             }
-            ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE, 0.0),
         }
     }
 
     /// The memory of a panel.
     pub(crate) fn panel(&mut self) -> Panel<'_> {
-        Panel { groups: &mut self.groups, heads: &mut self.heads, tokens: &mut self.tokens }
+        Panel { codes: &mut self.codes, groups: &mut self.groups, heads: &mut self.heads }
     }
 
     /// The floats, from the first cache line boundary on.
     pub(crate) fn floats(&mut self) -> &mut [f32] {
-        let misaligned = self.floats.as_ptr().addr() % 64 / size_of::<f32>();
-        let skip = (LINE - misaligned) % LINE;
-        self.floats.get_mut(skip..).unwrap_or_default()
+        from_line(&mut self.floats)
+    }
+
+    /// Room for the codes of [`TOKENS`] tokens as i16, from the first cache line boundary on.
+    pub(crate) fn wide(&mut self) -> &mut [[i16; 32]] {
+        from_line(&mut self.wide).as_chunks_mut().0
     }
 
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.groups[..])
+        size_of_val(&self.codes[..])
+            + size_of_val(&self.groups[..])
             + size_of_val(&self.heads[..])
-            + size_of_val(&self.tokens[..])
             + size_of_val(&self.floats[..])
+            + size_of_val(&self.wide[..])
     }
 }
 
@@ -72,4 +82,10 @@ fn grow<T: Clone>(memory: &mut Vec<T>, len: usize, fill: T) {
     if memory.len() < len {
         memory.resize(len, fill);
     }
+}
+
+/// What begins at a cache line boundary.
+fn from_line<T>(memory: &mut [T]) -> &mut [T] {
+    let skip = memory.as_ptr().addr().wrapping_neg() % LINE / size_of::<T>();
+    memory.get_mut(skip..).unwrap_or_default()
 }

@@ -1,8 +1,10 @@
 //! Dots are within docs/NUMERICS.md's bounds of float64, over decoded values of an independent decoder.
 
+mod common;
+
 use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::{BlockQ4_1, F16, GgmlType, Matrix};
-use keepq_dot::{Portable, Product, Scratch, strip};
+use keepq_dot::Product;
 use keepq_goldens::Reference;
 use keepq_goldens::inputs::{Floats, Weights, real_rows, real_tokens};
 use keepq_goldens::naive::{NaiveType, TYPES};
@@ -10,12 +12,10 @@ use keepq_goldens::naive::{NaiveType, TYPES};
 const BLOCKS: [usize; 6] = [1, 2, 3, 5, 7, 16];
 
 fn dot(ty: &NaiveType, row: &[u8], token: &[f32]) -> f32 {
-    let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), [f32::NAN]);
+    let mut buffer = ActBuf::new();
     let x = buffer.quantize(ActFormat::for_weights(ty.ty).unwrap(), 1, token.len(), token).unwrap();
     let product = Product::new(x, Matrix::new(ty.ty, 1, token.len(), row).unwrap()).unwrap();
-    scratch.fit(&product);
-    strip(Portable, product, &mut y, &mut scratch);
-    y[0]
+    common::products(product)[0]
 }
 
 /// Checks one dot, and returns its error in parts of its bound.

@@ -1,11 +1,13 @@
 //! Integers are exact at their extremes, and what does not fit is refused.
 
+mod common;
+
 use keepq_act::{ActBuf, ActFormat, ActRows};
 use keepq_blocks::{
     BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0, F16,
     GgmlType, Matrix,
 };
-use keepq_dot::{Portable, Product, ProductError, Quantized, Scratch, strip};
+use keepq_dot::{Product, ProductError, Quantized};
 use keepq_goldens::inputs::{Floats, Weights};
 use keepq_goldens::naive::NaiveType;
 
@@ -17,13 +19,9 @@ const K: usize = 32 * BLOCKS;
 fn products(w: Matrix<'_>, token: &[f32]) -> Vec<f32> {
     let mut all = Vec::new();
     for m in [1, 2, 3, 5] {
-        let (mut buffer, mut scratch, tokens) = (ActBuf::new(), Scratch::new(), token.repeat(m));
+        let (mut buffer, tokens) = (ActBuf::new(), token.repeat(m));
         let x = buffer.quantize(ActFormat::Q8_0, m, K, &tokens).unwrap();
-        let product = Product::new(x, w).unwrap();
-        scratch.fit(&product);
-        let mut y = vec![f32::NAN; m * w.n()];
-        strip(Portable, product, &mut y, &mut scratch);
-        all.extend(y);
+        all.extend(common::products(Product::new(x, w).unwrap()));
     }
     all
 }
@@ -53,65 +51,47 @@ fn q4_1_codes_of_15_and_sums_by_127() {
     }
 }
 
-/// The largest integers that an f32 adds up exactly.
-const EXACT: i64 = 1 << 24;
+/// What sums of 16 bits hold.
+const MOST: usize = i16::MAX as usize;
 
-/// A block's products with codes of 127 at their largest, in groups of 32.
-fn largest_products<B: Quantized>(block: &B) -> Vec<i64> {
-    let group = |(codes, scales): (&[i8], [i8; 2])| {
-        let scales = if B::SUB_BLOCKS { scales } else { [1; 2] };
-        let products = codes.iter().enumerate().map(|(j, &code)| i64::from(code) * i64::from(scales[j / 16]) * 127);
-        products.map(i64::abs).sum()
-    };
-    block.codes().as_ref().chunks(32).zip(block.sub_scales()).map(group).collect()
-}
-
-/// Blocks with every code and every scale of a part at their ends, by activations of ±127: no sum that a panel holds in a
-/// float reaches 2^24, where one of twice as many groups would; and every dot is the one of exact integers.
+/// Blocks with every code and every scale of a part at their ends, by activations of ±127: no sum of products reaches 2^15
+/// (the portable target would panic), where one of twice as many quads would, unless it is of a whole sub-block; and every dot
+/// is the one of exact integers.
 fn check_limits<B: Quantized>() {
     let ty = NaiveType::of(B::TYPE).unwrap();
-    let (mut worst, mut too_long) = (0, 0);
     for seed in 0..4 {
         let n = Weights::EXTREME_BLOCKS;
         for weights in [Weights::Extremes, Weights::Large] {
             let bytes = weights.row(ty, n * B::LEN, seed);
-            for block in bytemuck::cast_slice::<_, B>(&bytes) {
-                let groups = largest_products(block);
-                let largest = |len: usize| groups.chunks(len).map(|groups| groups.iter().sum::<i64>()).max().unwrap();
-                worst = worst.max(largest(B::EXACT_GROUPS));
-                too_long = too_long.max(largest(2 * B::EXACT_GROUPS));
-            }
             let tokens =
                 [Floats::Peaks.row(768, seed), Floats::Flat.row(512, seed), Floats::Ones.row(256, seed)].concat();
             let tokens: Vec<&[f32]> = tokens.chunks(256).map(|token| &token[..B::LEN]).collect();
             for row in bytes.chunks(ty.bytes) {
                 let w = Matrix::new(B::TYPE, 1, B::LEN, row).unwrap();
                 let want: Vec<u32> = tokens.iter().map(|token| ty.dot(row, token).to_bits()).collect();
-                assert_eq!(dots(w, &tokens), want, "{} in a panel", B::TYPE);
+                assert_eq!(dots(w, &tokens), want, "{} by six tokens", B::TYPE);
                 for (token, want) in tokens.iter().zip(&want) {
-                    assert_eq!(dots(w, &[token]), [*want], "{} in place", B::TYPE);
+                    assert_eq!(dots(w, &[token]), [*want], "{} by one", B::TYPE);
                 }
             }
         }
     }
-    assert!(worst < EXACT, "{}: {} groups add up to {worst}", B::TYPE, B::EXACT_GROUPS);
-    let is_longest = B::EXACT_GROUPS == B::GROUPS || too_long >= EXACT;
-    assert!(is_longest, "{}: twice {} groups add up to no more than {too_long}", B::TYPE, B::EXACT_GROUPS);
+    let largest = usize::from(B::MAX_CODE) * 127 * 2;
+    assert!(B::QUADS * largest <= MOST, "{}: {} quads", B::TYPE, B::QUADS);
+    let whole = 4 * B::QUADS == B::SUB_BLOCK.min(32);
+    assert!(whole || 2 * B::QUADS * largest > MOST, "{}: no more than {} quads", B::TYPE, B::QUADS);
 }
 
 /// The bits of one row by all tokens.
 fn dots(w: Matrix<'_>, tokens: &[&[f32]]) -> Vec<u32> {
-    let (mut buffer, mut scratch, x) = (ActBuf::new(), Scratch::new(), tokens.concat());
+    let (mut buffer, x) = (ActBuf::new(), tokens.concat());
     let format = ActFormat::for_weights(w.ty()).unwrap();
     let product = Product::new(buffer.quantize(format, tokens.len(), w.k(), &x).unwrap(), w).unwrap();
-    scratch.fit(&product);
-    let mut y = vec![f32::NAN; tokens.len()];
-    strip(Portable, product, &mut y, &mut scratch);
-    y.iter().map(|v| v.to_bits()).collect()
+    common::products(product).iter().map(|v| v.to_bits()).collect()
 }
 
 #[test]
-fn panels_add_up_as_many_groups_as_floats_hold_exactly() {
+fn sixteen_bits_hold_as_many_products_as_they_can() {
     check_limits::<BlockQ4_0>();
     check_limits::<BlockQ4_1>();
     check_limits::<BlockQ5_0>();

@@ -1,8 +1,10 @@
 //! A dot is one chain over its blocks: permuting the blocks permutes its steps, and nothing else.
 
+mod common;
+
 use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::Matrix;
-use keepq_dot::{Portable, Product, Scratch, strip};
+use keepq_dot::Product;
 use keepq_goldens::inputs::{Floats, Random, Weights};
 use keepq_goldens::naive::{NaiveType, TYPES};
 
@@ -10,12 +12,11 @@ const BLOCKS: usize = 9;
 
 /// The row by each of `m` copies of the token: the last one's.
 fn dot(ty: &NaiveType, row: &[u8], token: &[f32], m: usize) -> f32 {
-    let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), vec![f32::NAN; m]);
+    let mut buffer = ActBuf::new();
     let (k, x) = (token.len(), token.repeat(m));
     let x = buffer.quantize(ActFormat::for_weights(ty.ty).unwrap(), m, k, &x).unwrap();
     let product = Product::new(x, Matrix::new(ty.ty, 1, k, row).unwrap()).unwrap();
-    scratch.fit(&product);
-    strip(Portable, product, &mut y, &mut scratch);
+    let y = common::products(product);
     y[m - 1]
 }
 

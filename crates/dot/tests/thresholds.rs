@@ -1,8 +1,10 @@
 //! ggml's own thresholds for a type, unwidened, on the data of its own test.
 
+mod common;
+
 use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::{GgmlType, Matrix, encode_row};
-use keepq_dot::{Portable, Product, Scratch, strip};
+use keepq_dot::Product;
 use keepq_goldens::naive::{Encoder, TYPES};
 
 /// Elements of a row in ggml's `test-quantize-fns`.
@@ -71,11 +73,10 @@ fn dot_errors() {
     let exact: f64 = w.iter().zip(&x).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
     for ty in TYPES.iter().map(|naive| naive.ty) {
         let bytes = encoded(ty, &w);
-        let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), [f32::NAN]);
+        let mut buffer = ActBuf::new();
         let x = buffer.quantize(ActFormat::for_weights(ty).unwrap(), 1, K, &x).unwrap();
         let product = Product::new(x, Matrix::new(ty, 1, K, &bytes).unwrap()).unwrap();
-        scratch.fit(&product);
-        strip(Portable, product, &mut y, &mut scratch);
+        let y = common::products(product);
         let error = (f64::from(y[0]) - exact).abs() / K as f64;
         assert!(error <= dot_error(ty), "{ty}: {error}");
     }

@@ -1,19 +1,16 @@
 //! [`Driver`]: cuts a multiplication into strips and hands them to threads.
 
+use std::iter;
 use std::sync::{Mutex, PoisonError};
 
-use keepq_act::{ActRows, Acts};
+use keepq_act::ActRows;
 use keepq_blocks::Matrix;
-use keepq_dot::kn::{self, KnMatrix};
-use keepq_dot::{Product, ProductError};
+use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
 
-use crate::scratch::Worker;
+use crate::operands::{Job, Operands, Weights};
+use crate::scratch::{Worker, Workers};
 use crate::{ColumnsMut, Executor, MatmulError, Scratch};
-
-/// Tokens that a strip runs against at a time: their results stay in L1, and decoding the strip's weights again for
-/// the next ones costs one part in so many.
-const TOKENS: usize = 256;
 
 /// Pieces a thread gets on average: enough that one that starts late, or is interrupted, leaves work for the others.
 const PIECES: usize = 4;
@@ -64,12 +61,7 @@ impl<'e> Driver<'e> {
         y: &mut [f32],
         scratch: &mut Scratch,
     ) -> Result<(), MatmulError> {
-        let product = Product::new(x, w)?;
-        let tile = TOKENS.min(x.m()) * self.tier.strip_rows();
-        let shape = Shape { m: x.m(), n: w.n(), k: w.k(), strip: self.tier.strip_rows() };
-        self.columns(shape, y, scratch, tile, Some(&product), |columns, worker| {
-            self.strips(product.rows(columns.columns()), columns, worker);
-        })
+        self.multiply(Weights::Nk(w).by(x)?, y, scratch)
     }
 
     /// `y[m,n] = x[m,k] · w[k,n]` for weights that were expanded to the other orientation.
@@ -83,29 +75,7 @@ impl<'e> Driver<'e> {
         y: &mut [f32],
         scratch: &mut Scratch,
     ) -> Result<(), MatmulError> {
-        let Acts::F32(elements) = x.typed() else {
-            let ty = keepq_blocks::GgmlType::BF16;
-            let wanted = keepq_act::ActFormat::F32;
-            return Err(ProductError::WrongFormat { ty, wanted, found: x.format() }.into());
-        };
-        if x.k() != w.k() {
-            return Err(ProductError::WrongK { weights: w.k(), activations: x.k() }.into());
-        }
-        let tile = TOKENS.min(x.m()) * (kn::COLUMNS + kn::SCRATCH);
-        let shape = Shape { m: x.m(), n: w.n(), k: w.k(), strip: kn::COLUMNS };
-        self.columns(shape, y, scratch, tile, None, |mut columns, worker| {
-            let (all, m, k) = (columns.columns(), columns.m(), w.k());
-            for first in all.clone().step_by(kn::COLUMNS) {
-                let width = kn::COLUMNS.min(all.end - first);
-                for start in (0..m).step_by(TOKENS) {
-                    let tokens = TOKENS.min(m - start);
-                    let (tile, partial) = worker.tile.split_at_mut(tokens * width);
-                    let x = &elements[start * k..(start + tokens) * k];
-                    self.tier.kn_strip(x, w, first..first + width, tile, partial);
-                    scatter(tile, width, &mut columns, start, first - all.start);
-                }
-            }
-        })
+        self.multiply(Weights::Kn(w).by(x)?, y, scratch)
     }
 
     /// Calls `work(i, row, memory)` for each of the rows of `width` elements of `out`, on all threads. `memory` is
@@ -121,42 +91,58 @@ impl<'e> Driver<'e> {
         if width == 0 {
             return;
         }
-        scratch.fit(self.executor.threads(), memory, None);
+        scratch.workers.fit(self.executor.threads(), |worker| worker.fit_tile(memory));
         let queue = Mutex::new(out.chunks_mut(width).enumerate());
-        self.share(scratch, |worker| {
+        self.share(&scratch.workers, |worker| {
             while let Some((i, row)) = next(&queue, Iterator::next) {
                 work(i, row, &mut worker.tile[..memory]);
             }
         });
     }
 
-    /// Checks `y`, fits `scratch`, and hands pieces of columns to the threads.
-    fn columns(
+    /// All tokens of a pair by all of its weights.
+    pub(crate) fn multiply(
         &self,
-        shape: Shape,
+        operands: Operands<'_>,
         y: &mut [f32],
         scratch: &mut Scratch,
-        tile: usize,
-        product: Option<&Product<'_>>,
-        piece: impl Fn(ColumnsMut<'_>, &mut Worker) + Sync,
     ) -> Result<(), MatmulError> {
-        let Shape { m, n, k, strip } = shape;
+        let shape = (operands.m(), operands.n(), operands.k());
+        self.run(shape, || iter::once(Job::all(operands)), y, &mut scratch.workers)
+    }
+
+    /// Runs `jobs`, each of which computes all columns of some rows of `y[m,n]`: hands pieces of columns to the threads.
+    pub(crate) fn run<'j, J: Iterator<Item = Job<'j>>>(
+        &self,
+        (m, n, k): (usize, usize, usize),
+        jobs: impl Fn() -> J + Sync,
+        y: &mut [f32],
+        workers: &mut Workers,
+    ) -> Result<(), MatmulError> {
         if m.checked_mul(n) != Some(y.len()) {
             return Err(MatmulError::WrongOutput { m, n, found: y.len() });
         }
-        let threads = if m * n * k < WORTH_SHARING { 1 } else { self.executor.threads() };
-        scratch.fit(threads, tile, product);
+        let shared = y.len().saturating_mul(k) >= WORTH_SHARING;
+        let threads = if shared { self.executor.threads() } else { 1 };
+        let mut strip = 1;
+        for job in jobs() {
+            workers.fit(threads, |worker| job.fit(self.tier, worker));
+            strip = strip.max(job.operands.strip(self.tier));
+        }
+        let piece = |mut columns: ColumnsMut<'_>, worker: &mut Worker| {
+            jobs().for_each(|job| job.run(self.tier, &mut columns, worker));
+        };
         let mut columns = ColumnsMut::new(y, m, n);
         if threads == 1 {
-            if let (Some(all), Some(mut worker)) = (columns.take_front(n), scratch.claim()) {
+            if let (Some(all), Some(mut worker)) = (columns.take_front(n), workers.claim()) {
                 piece(all, &mut worker);
             }
             return Ok(());
         }
-        // All rows have the same bytes, so that equal numbers of rows are equal shares of the weights.
+        // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
         let width = n.div_ceil(threads * PIECES).next_multiple_of(strip);
         let queue = Mutex::new(columns);
-        self.share(scratch, |worker| {
+        self.share(workers, |worker| {
             while let Some(columns) = next(&queue, |queue| queue.take_front(width)) {
                 piece(columns, worker);
             }
@@ -165,47 +151,12 @@ impl<'e> Driver<'e> {
     }
 
     /// Runs `work` on the threads, each with a worker's scratch of its own.
-    fn share(&self, scratch: &Scratch, work: impl Fn(&mut Worker) + Sync) {
+    fn share(&self, workers: &Workers, work: impl Fn(&mut Worker) + Sync) {
         self.executor.run(&|| {
-            if let Some(mut worker) = scratch.claim() {
+            if let Some(mut worker) = workers.claim() {
                 work(&mut worker);
             }
         });
-    }
-
-    /// All tokens by the weights of `columns`, strip after strip.
-    fn strips(&self, product: Product<'_>, mut columns: ColumnsMut<'_>, worker: &mut Worker) {
-        let (m, n) = (columns.m(), product.w().n());
-        for first in (0..n).step_by(self.tier.strip_rows()) {
-            let rows = first..n.min(first + self.tier.strip_rows());
-            let strip = product.rows(rows.clone());
-            if m == 1 {
-                // The strip's outputs are contiguous in `y`.
-                self.tier.strip(strip, &mut columns.row_mut(0)[rows], &mut worker.kernel);
-                continue;
-            }
-            for start in (0..m).step_by(TOKENS) {
-                let tokens = start..m.min(start + TOKENS);
-                let tile = &mut worker.tile[..tokens.len() * rows.len()];
-                self.tier.strip(strip.tokens(tokens), tile, &mut worker.kernel);
-                scatter(tile, rows.len(), &mut columns, start, first);
-            }
-        }
-    }
-}
-
-/// What is multiplied, and how many columns a strip has.
-struct Shape {
-    m: usize,
-    n: usize,
-    k: usize,
-    strip: usize,
-}
-
-/// Copies the results of a strip, `width` a token, to their places.
-fn scatter(tile: &[f32], width: usize, columns: &mut ColumnsMut<'_>, token: usize, column: usize) {
-    for (t, results) in tile.chunks_exact(width).enumerate() {
-        columns.row_mut(token + t)[column..column + width].copy_from_slice(results);
     }
 }
 

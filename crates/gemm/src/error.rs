@@ -3,6 +3,7 @@
 use std::fmt;
 
 use keepq_act::ActError;
+use keepq_blocks::GgmlType;
 use keepq_dot::ProductError;
 
 use crate::MOST_THREADS;
@@ -15,9 +16,29 @@ pub enum MatmulError {
     Product(ProductError),
     /// The activations were not accepted.
     Acts(ActError),
+    /// The stack was not accepted.
+    Stack(StackError),
+    /// A route names a row that `x` does not have.
+    NoSuchRow {
+        /// The index of the route.
+        route: usize,
+        /// The row it names.
+        row: u32,
+        /// Rows of `x`.
+        m: usize,
+    },
+    /// A route names a slice that the stack does not have.
+    NoSuchSlice {
+        /// The index of the route.
+        route: usize,
+        /// The slice it names.
+        slice: u32,
+        /// Slices of the stack.
+        slices: usize,
+    },
     /// `y` is not `m * n` elements.
     WrongOutput {
-        /// Tokens.
+        /// Tokens, or routes.
         m: usize,
         /// Output features.
         n: usize,
@@ -31,8 +52,11 @@ impl fmt::Display for MatmulError {
         match self {
             Self::Product(error) => error.fmt(f),
             Self::Acts(error) => error.fmt(f),
+            Self::Stack(error) => error.fmt(f),
+            Self::NoSuchRow { route, row, m } => write!(f, "route {route} takes row {row} of {m}"),
+            Self::NoSuchSlice { route, slice, slices } => write!(f, "route {route} leads to slice {slice} of {slices}"),
             Self::WrongOutput { m, n, found } => {
-                write!(f, "{m} tokens by {n} features are no output of {found} elements")
+                write!(f, "{m} rows of {n} features are no output of {found} elements")
             }
         }
     }
@@ -51,6 +75,54 @@ impl From<ActError> for MatmulError {
         Self::Acts(error)
     }
 }
+
+impl From<StackError> for MatmulError {
+    fn from(error: StackError) -> Self {
+        Self::Stack(error)
+    }
+}
+
+/// Why matrices are no stack that can be multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StackError {
+    /// There is no slice.
+    Empty,
+    /// A slice has another shape than the first one.
+    Shape {
+        /// The index of the slice.
+        slice: usize,
+        /// n and k of the first one.
+        expected: (usize, usize),
+        /// Its own n and k.
+        found: (usize, usize),
+    },
+    /// The type of a slice cannot be multiplied in place.
+    NoKernel {
+        /// The index of the slice.
+        slice: usize,
+        /// Its type.
+        ty: GgmlType,
+    },
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "a stack of no slices has no shape"),
+            Self::Shape { slice, expected, found } => write!(
+                f,
+                "slice {slice} has {} rows of {} elements, the first one {} of {}",
+                found.0, found.1, expected.0, expected.1
+            ),
+            Self::NoKernel { slice, ty } => {
+                write!(f, "slice {slice}: {ty} weights cannot be multiplied in place by this version")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StackError {}
 
 /// Why there is no pool.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Mixtures of experts multiply each row by a matrix of its own: [`Driver::matmul_indexed`] takes a stack of matrices,
+//! perhaps of different types, and [`Route`]s that say which row meets which. Only the slices that a route leads to are
+//! read.
+//!
+//! How weights are held is the caller's choice, a [`Residency`]: a [`Weight`] or a [`WeightStack`] are the file's own
+//! blocks, or what was expanded because the caller said so.
+//!
 //! Every entry into a thread pool from outside costs microseconds: run a whole forward pass inside one
 //! [`Executor::enter`].
 #![deny(unsafe_code)]
@@ -31,12 +38,18 @@ mod columns;
 mod driver;
 mod error;
 mod executor;
+mod indexed;
+mod operands;
+mod routing;
 mod scratch;
 mod weight;
+mod weight_stack;
 
 pub use columns::ColumnsMut;
 pub use driver::Driver;
-pub use error::{ExecutorError, MatmulError};
+pub use error::{ExecutorError, MatmulError, StackError};
 pub use executor::{Executor, MOST_THREADS, Rayon, Serial, threads_from_env};
+pub use indexed::Route;
 pub use scratch::Scratch;
 pub use weight::{Reason, Residency, ResidencyError, Weight};
+pub use weight_stack::WeightStack;

@@ -9,6 +9,7 @@ use keepq_dot::ProductError;
 use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
 
+use crate::operands::Weights;
 use crate::{Driver, MatmulError, Scratch};
 
 /// How weights of block types are held in memory. Float tensors are always kept.
@@ -152,20 +153,31 @@ impl<'a> Weight<'a> {
         y: &mut [f32],
         scratch: &mut Scratch,
     ) -> Result<(), MatmulError> {
+        let driver = Driver::new(self.tier().unwrap_or(driver.tier()), driver.executor());
+        let weights = self.view();
+        let format = weights.format().ok_or(ProductError::NoKernel { ty: weights.ty() })?;
+        driver.multiply(weights.by(x.rows(format)?)?, y, scratch)
+    }
+
+    /// The weights, for kernels.
+    pub(crate) fn view(&self) -> Weights<'_> {
         match &self.held {
-            Held::Kept(matrix) => {
-                let format = ActFormat::for_weights(matrix.ty()).ok_or(ProductError::NoKernel { ty: matrix.ty() })?;
-                driver.matmul(x.rows(format)?, *matrix, y, scratch)
+            Held::Kept(matrix) => Weights::Nk(*matrix),
+            Held::Nk { elements, .. } => {
+                let matrix = Matrix::new(GgmlType::BF16, self.n, self.k, cast_slice(elements));
+                Weights::Nk(matrix.expect("expanded to n * k elements"))
             }
             Held::Kn(elements) => {
-                let w = KnMatrix::new(self.n, self.k, elements).expect("expanded to n * k elements");
-                driver.matmul_kn(x.rows(ActFormat::F32)?, w, y, scratch)
+                Weights::Kn(KnMatrix::new(self.n, self.k, elements).expect("expanded to n * k elements"))
             }
-            Held::Nk { elements, tier, .. } => {
-                let w = Matrix::new(GgmlType::BF16, self.n, self.k, cast_slice(elements));
-                let driver = Driver::new(tier.unwrap_or(driver.tier()), driver.executor());
-                driver.matmul(x.rows(ActFormat::F32)?, w.expect("expanded to n * k elements"), y, scratch)
-            }
+        }
+    }
+
+    /// The tier whose kernels run, whatever the driver's is.
+    pub(crate) const fn tier(&self) -> Option<Tier> {
+        match &self.held {
+            Held::Nk { tier, .. } => *tier,
+            Held::Kept(_) | Held::Kn(_) => None,
         }
     }
 }

@@ -1,13 +1,13 @@
-//! ggml's threshold for a whole product, unwidened, at its shapes and on its kind of data.
+//! ggml's threshold for a whole product and an indexed one, unwidened, at its shapes and on its kind of data.
 
 use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::{Matrix, encode_row};
-use keepq_gemm::{Driver, Rayon, Scratch};
+use keepq_gemm::{Driver, Rayon, Route, Scratch};
 use keepq_goldens::inputs::Random;
 use keepq_goldens::naive::TYPES;
 use keepq_simd::Tier;
 
-/// Of `MUL_MAT` in ggml's `test-backend-ops`: `Σ (y - want)² / Σ want²`.
+/// Of `MUL_MAT` and `MUL_MAT_ID` in ggml's `test-backend-ops`: `Σ (y - want)² / Σ want²`.
 const THRESHOLD: f64 = 5.0e-4;
 
 const K: usize = 256;
@@ -66,6 +66,52 @@ fn products_are_within_ggmls_threshold() {
             if 8 * ty.bytes > 6 * ty.elements {
                 assert!(original.nmse() <= THRESHOLD, "{name}: {:e} of the original", original.nmse());
             }
+        }
+    }
+}
+
+/// As many of the experts `0..experts` for each token, all of them different.
+fn routes(experts: usize, used: usize, tokens: usize, seed: u64) -> Vec<Route> {
+    let mut random = Random::new(seed);
+    let mut routes = Vec::with_capacity(used * tokens);
+    for row in 0..tokens as u32 {
+        let mut slices: Vec<u32> = (0..experts as u32).collect();
+        routes.extend((0..used).map(|_| Route { row, slice: slices.swap_remove(random.below(slices.len())) }));
+    }
+    routes
+}
+
+/// ggml's numbers of experts and of those a token uses; of its m and n fewer, as rows are independent.
+#[test]
+fn indexed_products_are_within_ggmls_threshold() {
+    const N: usize = 16;
+    let pool = Rayon::new(2).unwrap();
+    for ty in TYPES {
+        for (experts, used, tokens) in [4, 8].into_iter().flat_map(|experts| {
+            [1, 2, 4].into_iter().flat_map(move |used| [1, 5, 32].map(|tokens| (experts, used, tokens)))
+        }) {
+            let mut stored = Sums::default();
+            for draw in 0..OUTPUTS.div_ceil(used * tokens * N) as u64 {
+                let (x, w) = (uniform(tokens * K, 2 * draw), uniform(experts * N * K, 2 * draw + 1));
+                let mut bytes = vec![0; experts * N * ty.ty.row_bytes(K).unwrap()];
+                encode_row(ty.ty, &w, &mut bytes).unwrap();
+                let expert_bytes = bytes.len() / experts;
+                let stack: Vec<Matrix<'_>> =
+                    bytes.chunks(expert_bytes).map(|bytes| Matrix::new(ty.ty, N, K, bytes).unwrap()).collect();
+                let routes = routes(experts, used, tokens, draw);
+                let (mut buffer, mut y) = (ActBuf::new(), vec![f32::NAN; routes.len() * N]);
+                let mut shared = buffer.share(tokens, K, &x);
+                let driver = Driver::new(Tier::best(), &pool);
+                driver.matmul_indexed(&mut shared, &stack, &routes, &mut y, &mut Scratch::new()).unwrap();
+
+                let decoded = ty.decode_row(&bytes);
+                for (y, Route { row, slice }) in y.chunks(N).zip(routes) {
+                    let (x, w) = (&x[row as usize * K..][..K], &decoded[slice as usize * N * K..][..N * K]);
+                    stored.add(y, x, w, N);
+                }
+            }
+            let name = format!("{} of {experts} experts {used}, m = {tokens}", ty.ty);
+            assert!(stored.nmse() <= THRESHOLD, "{name}: {:e}", stored.nmse());
         }
     }
 }

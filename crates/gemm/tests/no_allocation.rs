@@ -10,7 +10,8 @@ use common::Problem;
 use keepq_act::{ActBuf, ActFormat, ActRows};
 use keepq_blocks::Bf16;
 use keepq_dot::kn::KnMatrix;
-use keepq_gemm::{Driver, Residency, Scratch, Serial, Weight};
+use keepq_gemm::{Driver, Residency, Route, Scratch, Serial, Weight, WeightStack};
+use keepq_goldens::naive::TYPES;
 use keepq_simd::Tier;
 
 /// The system's allocator, which counts what each thread asks for.
@@ -95,6 +96,48 @@ fn weights_of_every_residency_that_share_activations() {
             }
         });
         assert_eq!(found, 0, "{residency:?}");
+    }
+}
+
+/// Experts in every residency. The second call's routes are as many and lead elsewhere: each to another expert, then all to
+/// one.
+#[test]
+fn indexed_products() {
+    for routes in [8, 30] {
+        let spread = (0..routes).map(|i| Route { row: i % 5, slice: i % 8 }).collect();
+        let [first, second]: [Vec<Route>; 2] = [spread, vec![Route { row: 4, slice: 7 }; routes as usize]];
+        for problem in Problem::all(5, 8 * 19, 3) {
+            let slices: Vec<_> = (0..8).map(|slice| problem.matrix().rows(slice * 19..(slice + 1) * 19)).collect();
+            for residency in [Residency::Keep, Residency::ExpandNk, Residency::ExpandKn, Residency::Reference] {
+                let stack = WeightStack::new(&slices, residency).unwrap();
+                for (from, to) in [(&first, &second), (&second, &first)] {
+                    let (mut buffer, mut scratch) = (ActBuf::new(), Scratch::new());
+                    let (mut calls, mut y) = ([from, to].into_iter(), vec![0.0; from.len() * 19]);
+                    let found = allocations(|| {
+                        let mut x = buffer.share(5, problem.k, &problem.x);
+                        let driver = Driver::new(Tier::best(), &Serial);
+                        let routes = calls.next().expect("two calls");
+                        stack.matmul_indexed(&driver, &mut x, routes, &mut y, &mut scratch).unwrap();
+                    });
+                    assert_eq!(found, 0, "{} {residency:?}", problem.ty);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn indexed_products_of_a_type_per_slice() {
+    let problems: Vec<Problem> = TYPES.iter().map(|ty| Problem::with_k(ty, 5, 19, 512)).collect();
+    let stack: Vec<_> = problems.iter().map(Problem::matrix).collect();
+    let routes: Vec<Route> = (0..40).map(|i| Route { row: i % 5, slice: i % stack.len() as u32 }).collect();
+    for tier in Tier::available() {
+        let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), vec![0.0; 40 * 19]);
+        let found = allocations(|| {
+            let mut x = buffer.share(5, 512, &problems[0].x);
+            Driver::new(tier, &Serial).matmul_indexed(&mut x, &stack, &routes, &mut y, &mut scratch).unwrap();
+        });
+        assert_eq!(found, 0, "{tier}");
     }
 }
 

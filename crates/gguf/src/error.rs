@@ -21,13 +21,26 @@ use crate::{Mismatch, ValueType};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GgufError {
     subject: Subject,
-    at: Option<u64>,
+    at: Option<At>,
     kind: ErrorKind,
+}
+
+/// Where a fault lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    byte: u64,
+    /// The file, where it is known to be one of several.
+    shard: Option<u16>,
 }
 
 impl GgufError {
     pub(crate) fn new(subject: Subject, at: u64, kind: ErrorKind) -> Self {
-        Self { subject, at: Some(at), kind }
+        Self { subject, at: Some(At { byte: at, shard: None }), kind }
+    }
+
+    /// The same in a file of a set.
+    pub(crate) fn in_shard(self, shard: Option<u16>) -> Self {
+        Self { at: self.at.map(|at| At { shard, ..at }), ..self }
     }
 
     /// For what is not in the file, and so is nowhere.
@@ -44,7 +57,14 @@ impl GgufError {
     /// The byte, from the start of the file, where the fault lies; none for what is missing.
     #[must_use]
     pub fn at(&self) -> Option<u64> {
-        self.at
+        self.at.map(|at| at.byte)
+    }
+
+    /// The file, as an index of [`SourceSet::sources`](crate::SourceSet::sources), where the fault lies in a tensor of a
+    /// set of several. The text counts from 1, as the names of the files do.
+    #[must_use]
+    pub fn shard(&self) -> Option<usize> {
+        self.at?.shard.map(usize::from)
     }
 
     /// The fault.
@@ -57,8 +77,11 @@ impl GgufError {
 impl fmt::Display for GgufError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.subject.fmt(f)?;
-        if let Some(at) = self.at {
-            write!(f, " at byte {at}")?;
+        if let Some(At { byte, shard }) = self.at {
+            write!(f, " at byte {byte}")?;
+            if let Some(shard) = shard {
+                write!(f, " of shard {}", u32::from(shard) + 1)?;
+            }
         }
         write!(f, ": {}", self.kind)
     }
@@ -272,6 +295,42 @@ pub enum ErrorKind {
     },
     /// The key or the tensor is not in the file.
     Missing,
+    /// The number of a file in a set, `split.no`, is not below the number of files, `split.count`.
+    ShardNumber {
+        /// The number, from 0.
+        found: u16,
+        /// Files of the set.
+        count: u16,
+    },
+    /// `split.no` or `split.count` is not what the name of the file says: two files may have been exchanged, or one be there
+    /// twice.
+    NotAsNamed {
+        /// The value.
+        found: u16,
+        /// The value by the name.
+        named: u16,
+    },
+    /// A later file of a set says otherwise than the first: it is of another model, or another set.
+    NotAsFirst {
+        /// The value, shortened.
+        found: Box<str>,
+        /// The value in the first file, shortened.
+        expected: Box<str>,
+    },
+    /// `split.tensors.count` is not the number of tensors in all files of the set.
+    TensorCount {
+        /// The value.
+        found: u64,
+        /// Tensors that there are.
+        expected: u64,
+    },
+    /// The tensor is in an earlier file of the set too.
+    InTwoShards {
+        /// The earlier file, counted from 0.
+        first: usize,
+        /// Where the tensor's header lies in it.
+        first_at: u64,
+    },
 }
 
 impl fmt::Display for ErrorKind {
@@ -323,6 +382,15 @@ impl fmt::Display for ErrorKind {
             Self::Stack { slices } => write!(f, "a stack of {slices} matrices, expected one matrix"),
             Self::NoSuchSlice { index, slices } => write!(f, "slice {index} of a stack of {slices}"),
             Self::Missing => f.write_str("not in the file"),
+            Self::ShardNumber { found, count } => {
+                write!(f, "number {found} of a set of {count}, expected 0 to {}", count.saturating_sub(1))
+            }
+            Self::NotAsNamed { found, named } => write!(f, "{found}, expected {named} by the name of the file"),
+            Self::NotAsFirst { found, expected } => write!(f, "{found}, expected {expected} as in the first shard"),
+            Self::TensorCount { found, expected } => write!(f, "{found} tensors, the set has {expected}"),
+            Self::InTwoShards { first, first_at } => {
+                write!(f, "the name was used before, at byte {first_at} of shard {}", first + 1)
+            }
         }
     }
 }

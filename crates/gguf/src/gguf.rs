@@ -42,6 +42,7 @@ pub(crate) const DEFAULT_ALIGNMENT: u32 = 32;
 pub struct Gguf<'a> {
     version: u32,
     alignment: u32,
+    shards: usize,
     metadata: Metadata<'a>,
     tensors: Tensors<'a>,
 }
@@ -58,16 +59,23 @@ impl<'a> Gguf<'a> {
         let metadata = Metadata::read(&mut cursor, header.keys)?;
         let alignment = alignment(&metadata)?;
         let tensors = Tensors::read(&mut cursor, header.tensors, alignment, bytes)?;
-        Ok(Self { version: header.version, alignment, metadata, tensors })
+        Ok(Self { version: header.version, alignment, shards: 1, metadata, tensors })
     }
 
-    /// The version of the format: 2 or 3.
+    /// Files that the model is in: 1, or as many as the set has that [`SourceSet::parse`](crate::SourceSet::parse) read.
+    #[must_use]
+    pub const fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// The version of the format: 2 or 3. Of a set, that of the first file.
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// What the offsets of tensor data are multiples of, in bytes: a power of two.
+    /// What the offsets of tensor data are multiples of, in bytes: a power of two. Of a set, that of the first file; the
+    /// others may have their own.
     #[must_use]
     pub const fn alignment(&self) -> u32 {
         self.alignment
@@ -103,7 +111,7 @@ impl<'a> Gguf<'a> {
         self.get(key)?.ok_or_else(|| GgufError::missing(Subject::key(key)))
     }
 
-    /// The tensors in the order of the file.
+    /// The tensors in the order of the file; of a set, those of the first file, then those of the second.
     #[must_use]
     pub fn tensors(&self) -> &[Tensor<'a>] {
         self.tensors.all()
@@ -121,6 +129,23 @@ impl<'a> Gguf<'a> {
     /// [`ErrorKind::Missing`], naming the tensor, where there is none.
     pub fn require_tensor(&self, name: &str) -> Result<&Tensor<'a>, GgufError> {
         self.tensor(name).ok_or_else(|| GgufError::missing(Subject::tensor(name)))
+    }
+}
+
+// What sets are made of.
+impl<'a> Gguf<'a> {
+    pub(crate) fn entries(&self) -> &Metadata<'a> {
+        &self.metadata
+    }
+
+    pub(crate) fn into_tensors(self) -> Tensors<'a> {
+        self.tensors
+    }
+
+    /// Adds the tensors of the later files of a set.
+    pub(crate) fn add_shards(&mut self, others: Vec<Tensors<'a>>) -> Result<(), GgufError> {
+        self.shards += others.len();
+        self.tensors.add_shards(others)
     }
 }
 

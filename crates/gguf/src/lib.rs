@@ -44,6 +44,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Sets of files
+//!
+//! Large models are published in several files, `model-00001-of-00003.gguf` and so on, as llama.cpp's `gguf-split` makes
+//! them. [`open_set`] opens a model from any of its files, a plain file as a set of one, and its [`SourceSet`] parses to one
+//! [`Gguf`]: readers of metadata and tensors need not know that there are several.
+//!
 //! # Hostile files
 //!
 //! Every fault is a [`GgufError`] that names the key or the tensor, the byte, what was expected and what was
@@ -51,10 +57,11 @@
 //! multiple of it; nothing is reserved by a number that the file claims.
 //!
 //! Stricter than ggml, on purpose: tensors have 1 to 4 dimensions, none of them 0, and share no bytes;
-//! booleans are 0 or 1; text is UTF-8; keys and names hold no NUL; the alignment is at most 2^30. As in ggml,
-//! tensor names have less than 64 bytes and arrays do not nest. More lenient than ggml: tensors lie in any
-//! order, with gaps; integers are read whatever their width; types that are not known do not keep a file from
-//! opening. A string *value* may hold a NUL, since some vocabularies have it as a token.
+//! booleans are 0 or 1; text is UTF-8; keys and names hold no NUL; the alignment is at most 2^30; all files of a
+//! set have the names that their metadata say, and none names another model than the first. As in ggml, tensor
+//! names have less than 64 bytes and arrays do not nest. More lenient than ggml: tensors lie in any order, with
+//! gaps; integers are read whatever their width; types that are not known do not keep a file from opening; a
+//! set opens from any of its files. A string *value* may hold a NUL, since some vocabularies have it as a token.
 //!
 //! [GGUF specification]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #![deny(unsafe_code)]
@@ -69,6 +76,7 @@ mod metadata;
 mod names;
 mod shape;
 mod source;
+mod split;
 mod tensor;
 mod tensors;
 mod value;
@@ -80,5 +88,6 @@ pub use from_value::{FromValue, Mismatch};
 pub use gguf::Gguf;
 pub use keepq_blocks::{GgmlType, Matrix, MatrixError, TypeIdError};
 pub use source::{OpenError, OpenErrorKind, Source};
+pub use split::{SourceSet, open_set};
 pub use tensor::Tensor;
 pub use value::{Value, ValueType};

@@ -8,6 +8,7 @@ use core::fmt;
 
 use memmap2::Mmap;
 
+use crate::split::Suffix;
 use crate::{Gguf, GgufError};
 
 /// Owns the bytes of a file; a [`Gguf`] borrows from it.
@@ -88,8 +89,12 @@ impl Source {
     /// # Errors
     /// [`OpenError`] around the [`GgufError`].
     pub fn parse(&self) -> Result<Gguf<'_>, OpenError> {
-        Gguf::parse(self.as_bytes())
-            .map_err(|error| OpenError { path: self.path.clone(), kind: OpenErrorKind::Parse(error) })
+        Gguf::parse(self.as_bytes()).map_err(|error| self.error(error))
+    }
+
+    /// An error about the bytes, with the path.
+    pub(crate) fn error(&self, error: GgufError) -> OpenError {
+        OpenError::new(self.path.clone(), OpenErrorKind::Parse(error))
     }
 }
 
@@ -98,9 +103,7 @@ impl Source {
 fn open_regular(path: &Path) -> Result<(File, u64), OpenError> {
     let regular = |metadata: io::Result<fs::Metadata>| match metadata {
         Ok(metadata) if metadata.is_file() => Ok(metadata),
-        Ok(metadata) => {
-            Err(OpenError { path: path.into(), kind: OpenErrorKind::NotRegular { directory: metadata.is_dir() } })
-        }
+        Ok(metadata) => Err(OpenError::new(path.into(), OpenErrorKind::NotRegular { directory: metadata.is_dir() })),
         Err(error) => Err(OpenError::io(path, error)),
     };
     regular(fs::metadata(path))?;
@@ -146,13 +149,34 @@ pub enum OpenErrorKind {
     },
     /// The system refused.
     Io(io::Error),
-    /// The bytes are no GGUF file.
+    /// The bytes are no GGUF file, or not the one of its set that they should be.
     Parse(GgufError),
+    /// The file is one of several, and the others cannot be found: its name does not end as it must,
+    /// `-00002-of-00003.gguf`, or is not UTF-8.
+    ShardName {
+        /// Which one it is by its metadata, from 1.
+        number: u16,
+        /// Files of the set.
+        count: u16,
+    },
+    /// A file of the set, the one with this path, is not beside the one that was opened.
+    MissingShard {
+        /// Which one it is, from 1.
+        number: u16,
+        /// Files of the set.
+        count: u16,
+        /// Files that are missing, this one among them; none where the folder cannot be listed.
+        missing: Option<u16>,
+    },
 }
 
 impl OpenError {
+    pub(crate) fn new(path: PathBuf, kind: OpenErrorKind) -> Self {
+        Self { path, kind }
+    }
+
     fn io(path: &Path, error: io::Error) -> Self {
-        Self { path: path.into(), kind: OpenErrorKind::Io(error) }
+        Self::new(path.into(), OpenErrorKind::Io(error))
     }
 
     /// The path.
@@ -178,6 +202,16 @@ impl fmt::Display for OpenError {
             }
             OpenErrorKind::Io(error) => error.fmt(f),
             OpenErrorKind::Parse(error) => error.fmt(f),
+            &OpenErrorKind::ShardName { number, count } => {
+                write!(f, "shard {number} of {count}, expected a name that ends in {}", Suffix { number, count })
+            }
+            OpenErrorKind::MissingShard { number, count, missing } => {
+                write!(f, "shard {number} of {count} is missing")?;
+                match missing {
+                    None | Some(1) => Ok(()),
+                    Some(missing) => write!(f, ", and {} more", missing - 1),
+                }
+            }
         }
     }
 }
@@ -186,7 +220,9 @@ impl core::error::Error for OpenError {
     /// What is behind the reason, which the text holds already.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.kind {
-            OpenErrorKind::NotRegular { .. } => None,
+            OpenErrorKind::NotRegular { .. } | OpenErrorKind::ShardName { .. } | OpenErrorKind::MissingShard { .. } => {
+                None
+            }
             OpenErrorKind::Io(error) => error.source(),
             OpenErrorKind::Parse(error) => error.source(),
         }

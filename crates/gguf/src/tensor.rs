@@ -30,6 +30,8 @@ pub struct Tensor<'a> {
     data: &'a [u8],
     /// Byte of the header.
     header_at: u64,
+    /// The file, where it is one of several.
+    shard: Option<u16>,
 }
 
 impl<'a> Tensor<'a> {
@@ -57,6 +59,13 @@ impl<'a> Tensor<'a> {
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.dims().iter().product()
+    }
+
+    /// The file of a set that the tensor is in, as an index of [`SourceSet::sources`](crate::SourceSet::sources); 0 where
+    /// there is but one.
+    #[must_use]
+    pub fn shard(&self) -> usize {
+        self.shard.map_or(0, usize::from)
     }
 
     /// The byte, from the start of the file, where the data begin.
@@ -135,8 +144,9 @@ impl<'a> Tensor<'a> {
         self.ty().map_err(|error| self.error(ErrorKind::Type(error)))
     }
 
-    fn error(&self, kind: ErrorKind) -> GgufError {
-        GgufError::new(Subject::tensor(self.name), self.header_at, kind)
+    /// An error about the header.
+    pub(crate) fn error(&self, kind: ErrorKind) -> GgufError {
+        GgufError::new(Subject::tensor(self.name), self.header_at, kind).in_shard(self.shard)
     }
 }
 
@@ -179,7 +189,12 @@ impl<'a> Tensor<'a> {
         if !end.is_some_and(fits_i64) {
             return Err(Fault { at: offset_at, kind: ErrorKind::TooFar { offset } });
         }
-        Ok(Self { name, type_id, shape, offset, byte_size, data: &[], header_at })
+        Ok(Self { name, type_id, shape, offset, byte_size, data: &[], header_at, shard: None })
+    }
+
+    /// The same tensor in a file of a set.
+    pub(crate) fn in_shard(self, shard: u16) -> Self {
+        Self { shard: Some(shard), ..self }
     }
 
     /// Byte of the header.

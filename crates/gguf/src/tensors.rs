@@ -1,5 +1,8 @@
 //! [`Tensors`]: all tensors of a file, found in its data section.
 
+use core::iter;
+use core::mem;
+
 use crate::cursor::Cursor;
 use crate::names::NameIndex;
 use crate::{ErrorKind, GgufError, Subject, Tensor};
@@ -19,11 +22,7 @@ impl<'a> Tensors<'a> {
         for number in 0..count {
             all.push(Tensor::read(cursor, number, alignment)?);
         }
-        let by_name = NameIndex::new(&all).map_err(|(first, second)| {
-            let (first, second) = (&all[first], &all[second]);
-            let kind = ErrorKind::Duplicate { first: first.header_at() };
-            GgufError::new(Subject::tensor(second.name()), second.header_at(), kind)
-        })?;
+        let by_name = index(&all)?;
 
         let section = cursor.at().next_multiple_of(alignment.into());
         for tensor in &mut all {
@@ -34,6 +33,19 @@ impl<'a> Tensors<'a> {
         Ok(Self { all, by_name })
     }
 
+    /// Adds the tensors of the later files of a set. All names are sorted once, however many files there are.
+    pub(crate) fn add_shards(&mut self, others: Vec<Self>) -> Result<(), GgufError> {
+        if others.is_empty() {
+            return Ok(());
+        }
+        let shards = iter::once(mem::take(&mut self.all)).chain(others.into_iter().map(|other| other.all));
+        for (shard, tensors) in (0..=u16::MAX).zip(shards) {
+            self.all.extend(tensors.into_iter().map(|tensor| tensor.in_shard(shard)));
+        }
+        self.by_name = index(&self.all)?;
+        Ok(())
+    }
+
     pub(crate) fn all(&self) -> &[Tensor<'a>] {
         &self.all
     }
@@ -41,6 +53,18 @@ impl<'a> Tensors<'a> {
     pub(crate) fn find(&self, name: &str) -> Option<&Tensor<'a>> {
         self.by_name.find(&self.all, name)
     }
+}
+
+/// The order by name; an error where a name is there twice.
+fn index(tensors: &[Tensor<'_>]) -> Result<NameIndex, GgufError> {
+    NameIndex::new(tensors).map_err(|(first, second)| {
+        let (first, second) = (&tensors[first], &tensors[second]);
+        second.error(if first.shard() == second.shard() {
+            ErrorKind::Duplicate { first: first.header_at() }
+        } else {
+            ErrorKind::InTwoShards { first: first.shard(), first_at: first.header_at() }
+        })
+    })
 }
 
 /// Finds the data of all tensors, and says of a file that is too short how long it must be.

@@ -1,8 +1,9 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m256, __m256i};
+use core::arch::x86_64::{__m128i, __m256, __m256i, _mm256_cvtph_ps};
 
-use keepq_dot::{LANES, Target};
+use keepq_blocks::F16;
+use keepq_dot::{LANES, Target, Way};
 
 pulp::simd_type! {
     /// Proof that the machine has AVX2, FMA, F16C and what comes with them.
@@ -25,9 +26,175 @@ pulp::simd_type! {
 }
 
 impl Target for X86_64V3 {
-    const IN_PLACE_TOKENS: usize = 2;
+    const WAY: Way = Way::Octets;
     type F32s = __m256;
     type I32s = __m256i;
+    type Bytes = __m256i;
+    type Partial = __m256i; // two i16 a lane
+    type Pairs = __m256i;
+
+    #[inline(always)]
+    fn load_bytes(self, x: &[u8; 32]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn nibbles(self, x: &[u8; 16]) -> __m256i {
+        let low: __m128i = pulp::cast(*x);
+        let both = self.avx._mm256_set_m128i(self.sse2._mm_srli_epi16::<4>(low), low);
+        self.avx2._mm256_and_si256(both, self.avx._mm256_set1_epi8(15))
+    }
+
+    #[inline(always)]
+    fn load_codes(self, x: &[i8; 32]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn store_bytes(self, x: __m256i, to: &mut [u8; 32]) {
+        *to = pulp::cast(x);
+    }
+
+    #[inline(always)]
+    fn splat_bytes(self, x: [i8; 4]) -> __m256i {
+        self.avx._mm256_set1_epi32(i32::from_le_bytes(x.map(i8::cast_unsigned)))
+    }
+
+    #[inline(always)]
+    fn field(self, x: __m256i, shift: u32, mask: u8) -> __m256i {
+        // Sixteen bits at a time: what comes in from the other byte is masked off.
+        let shifted = self.avx2._mm256_srl_epi16(x, self.sse2._mm_cvtsi32_si128(shift.cast_signed()));
+        self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(mask.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn join(self, low: __m256i, high: __m256i, shift: u32) -> __m256i {
+        let shifted = self.avx2._mm256_sll_epi16(high, self.sse2._mm_cvtsi32_si128(shift.cast_signed()));
+        self.avx2._mm256_or_si256(low, shifted)
+    }
+
+    #[inline(always)]
+    fn bits(self, bits: [u8; 4]) -> __m256i {
+        const BYTE: [i8; 32] = {
+            let mut bytes = [0; 32];
+            let mut j = 0;
+            while j < 32 {
+                bytes[j] = (j / 8) as i8;
+                j += 1;
+            }
+            bytes
+        };
+        let bit = self.avx._mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+        let bytes = self.avx._mm256_set1_epi32(i32::from_le_bytes(bits));
+        let bytes = self.avx2._mm256_shuffle_epi8(bytes, pulp::cast(BYTE));
+        let set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(bytes, bit), bit);
+        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(1))
+    }
+
+    #[inline(always)]
+    fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
+        let low = |a, b| self.avx2._mm256_unpacklo_epi32(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi32(a, b);
+        let (ab0, ab1, cd0, cd1) = (low(a, b), high(a, b), low(c, d), high(c, d));
+        let (ef0, ef1, gh0, gh1) = (low(e, f), high(e, f), low(g, h), high(g, h));
+        let low = |a, b| self.avx2._mm256_unpacklo_epi64(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi64(a, b);
+        let first = [low(ab0, cd0), high(ab0, cd0), low(ab1, cd1), high(ab1, cd1)];
+        let last = [low(ef0, gh0), high(ef0, gh0), low(ef1, gh1), high(ef1, gh1)];
+        let low = |i: usize| self.avx2._mm256_permute2x128_si256::<0x20>(first[i], last[i]);
+        let high = |i: usize| self.avx2._mm256_permute2x128_si256::<0x31>(first[i], last[i]);
+        [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+    }
+
+    #[inline(always)]
+    fn nothing(self) -> __m256i {
+        self.avx._mm256_setzero_si256()
+    }
+
+    #[inline(always)]
+    fn add_products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed))
+    }
+
+    #[inline(always)]
+    fn signed_products(self, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_maddubs_epi16(self.avx2._mm256_abs_epi8(a), self.avx2._mm256_sign_epi8(b, a))
+    }
+
+    #[inline(always)]
+    fn widen(self, total: __m256i, sum: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)))
+    }
+
+    #[inline(always)]
+    fn widen_scaled(self, total: __m256i, sum: __m256i, scale: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))
+    }
+
+    #[inline(always)]
+    fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
+        let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
+    }
+
+    #[inline(always)]
+    fn unsigned_pairs(self, x: __m256i, [a, b]: [usize; 2]) -> __m256i {
+        self.avx2._mm256_shuffle_epi8(x, pulp::cast(LOW_BYTES[a][b]))
+    }
+
+    #[inline(always)]
+    fn signed_pairs(self, x: __m256i, [a, b]: [usize; 2]) -> __m256i {
+        self.avx2._mm256_srai_epi16::<8>(self.avx2._mm256_shuffle_epi8(x, pulp::cast(HIGH_BYTES[a][b])))
+    }
+
+    #[inline(always)]
+    fn mul_pairs(self, x: __m256i, by: i16) -> __m256i {
+        self.avx2._mm256_mullo_epi16(x, self.avx._mm256_set1_epi16(by))
+    }
+
+    #[inline(always)]
+    fn load_pairs(self, x: &[[i16; 2]; LANES]) -> __m256i {
+        pulp::cast(*x)
+    }
+
+    #[inline(always)]
+    fn store_pairs(self, x: __m256i, to: &mut [[i16; 2]; LANES]) {
+        *to = pulp::cast(x);
+    }
+
+    #[inline(always)]
+    fn words(self, [a, b, c, d, e, f, g, h]: [&[u8; 16]; LANES]) -> [__m256i; 4] {
+        let both = |low: &[u8; 16], high: &[u8; 16]| self.avx._mm256_set_m128i(pulp::cast(*high), pulp::cast(*low));
+        let (ae, bf, cg, dh) = (both(a, e), both(b, f), both(c, g), both(d, h));
+        let (ab0, ab1) = (self.avx2._mm256_unpacklo_epi32(ae, bf), self.avx2._mm256_unpackhi_epi32(ae, bf));
+        let (cd0, cd1) = (self.avx2._mm256_unpacklo_epi32(cg, dh), self.avx2._mm256_unpackhi_epi32(cg, dh));
+        [
+            self.avx2._mm256_unpacklo_epi64(ab0, cd0),
+            self.avx2._mm256_unpackhi_epi64(ab0, cd0),
+            self.avx2._mm256_unpacklo_epi64(ab1, cd1),
+            self.avx2._mm256_unpackhi_epi64(ab1, cd1),
+        ]
+    }
+
+    #[inline(always)]
+    fn widen_f16(self, x: [F16; LANES]) -> __m256 {
+        let mut bits = [0; LANES];
+        for (bits, x) in bits.iter_mut().zip(x) {
+            *bits = x.to_bits();
+        }
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        unsafe { _mm256_cvtph_ps(pulp::cast(bits)) }
+    }
+
+    #[inline(always)]
+    fn sub_bytes(self, x: __m256i, by: u8) -> __m256i {
+        self.avx2._mm256_sub_epi8(x, self.avx._mm256_set1_epi8(by.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn splat_i32(self, x: i32) -> __m256i {
+        self.avx._mm256_set1_epi32(x)
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m256 {
@@ -60,16 +227,6 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn exact(self, a: __m256, b: __m256, c: __m256) -> __m256 {
-        self.fma._mm256_fmadd_ps(a, b, c)
-    }
-
-    #[inline(always)]
-    fn to_i32(self, x: __m256) -> __m256i {
-        self.avx._mm256_cvtps_epi32(x)
-    }
-
-    #[inline(always)]
     fn add_i32(self, a: __m256i, b: __m256i) -> __m256i {
         self.avx2._mm256_add_epi32(a, b)
     }
@@ -84,6 +241,25 @@ impl Target for X86_64V3 {
     fn run(self, body: impl FnMut()) {
         self.vectorize(Body(body));
     }
+}
+
+/// For two of a lane's four bytes, where each byte of a shuffled lane comes from; -1 makes a zero.
+const LOW_BYTES: [[[i8; 32]; 4]; 4] = shuffles(0);
+
+/// The same, the bytes in the upper halves of their i16.
+const HIGH_BYTES: [[[i8; 32]; 4]; 4] = shuffles(1);
+
+const fn shuffles(half: usize) -> [[[i8; 32]; 4]; 4] {
+    let mut all = [[[-1; 32]; 4]; 4];
+    let mut i = 0;
+    while i < 4 * 4 * LANES {
+        let (a, b, lane) = (i / (4 * LANES), i / LANES % 4, i % LANES);
+        let first = (4 * lane % 16) as i8; // shuffles stay within 16 bytes
+        all[a][b][4 * lane + half] = first + a as i8;
+        all[a][b][4 * lane + 2 + half] = first + b as i8;
+        i += 1;
+    }
+    all
 }
 
 /// A body to be compiled for the token's features.

@@ -5,6 +5,7 @@ mod decode;
 mod dot;
 mod encode;
 mod gemm;
+mod indexed;
 mod kn;
 mod rows;
 
@@ -13,10 +14,19 @@ use crate::Case;
 /// All golden cases, in the order of their families.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    [decode::cases(), encode::cases(), act::cases(), dot::cases(), gemm::cases(), kn::cases(), rows::cases()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        decode::cases(),
+        encode::cases(),
+        act::cases(),
+        dot::cases(),
+        gemm::cases(),
+        indexed::cases(),
+        kn::cases(),
+        rows::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Cases without a golden: `rows` rows for every conversion that ggml defines, other ones for each seed.

@@ -1,16 +1,25 @@
-//! `xtask bench`: time to the first token, time per further token, memory, for the arms before, after and oracle.
+//! `xtask bench`: time to the first token, time per further token, memory, for the arms before, after and oracle, and for
+//! llama.cpp's own libraries beside them.
 //!
-//! Every run is a process of its own, so that its memory is its own; the arms take turns, so that a machine that gets slower
+//! Every run is a process of its own, so that its memory is its own; arms and peers take turns, so that a machine that gets slower
 //! meanwhile is no one's advantage. The tokens are compared: before must be the oracle's to the bit, after may differ where the
 //! oracle itself can hardly decide.
 
 mod arm;
+pub(crate) mod arm_run;
 mod compare;
+#[cfg(test)]
+mod example;
 mod limits;
 mod machine;
-pub(crate) mod process;
+mod peer;
+pub(crate) mod peer_run;
+mod process;
+mod processor;
 mod prompt;
+mod ratio;
 mod report;
+mod run;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -21,18 +30,20 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_decoder::Config;
 use keepq_decoder::tokenizer::Tokenizer;
 use keepq_gemm::threads_from_env;
-use keepq_gguf::Source;
+use keepq_gguf::{Gguf, Source, open_set};
 
 use crate::files::{self, Replacement};
+use crate::foreign::llama::Cpu;
 use crate::token_oracle::TokenOracle;
 use crate::{cache, runtime, sha256, synth};
 use arm::Arm;
 use compare::Comparison;
 use limits::Limits;
 use machine::Machine;
+use peer::{Build, Peer, Setting};
 use process::Work;
 use report::Report;
-use summary::Summary;
+use summary::{ArmSummary, PeerSummary};
 
 /// The arguments of `bench`.
 #[derive(Debug, clap::Args)]
@@ -40,7 +51,7 @@ pub(crate) struct Args {
     /// An arm to run, given once for each [default: all]
     #[arg(long = "arm", value_name = "ARM", value_enum)]
     arms: Vec<Arm>,
-    /// The GGUF file [default: a small one of this project's own, made in the cache]
+    /// The GGUF file, or any file of a set [default: a small one of this project's own, made in the cache]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
@@ -52,13 +63,19 @@ pub(crate) struct Args {
     /// Tokens to generate, the end of generation ignored
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..))]
     gen_len: u32,
-    /// Runs of each arm
+    /// A folder of llama.cpp's libraries, to run them beside the arms; given again for another build
+    #[arg(long = "peer", value_name = "DIR")]
+    peers: Vec<PathBuf>,
+    /// The peer's CPU backend, such as haswell, or best; given once for all peers or once for each [default: best]
+    #[arg(long = "peer-variant", value_name = "NAME", requires = "peers")]
+    peer_variants: Vec<Cpu>,
+    /// Runs of each arm and of each setting of a peer
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     reps: u32,
-    /// Write the ids as JSON, by arm; `jq '.after[]' FILE | md5sum` is that arm's MD5
+    /// Write the ids as JSON, by arm and peer; `jq '.after[]' FILE | md5sum` is that arm's MD5
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
-    /// Print JSON, a line an arm
+    /// Print JSON, a line an arm and a line a setting of a peer
     #[arg(long)]
     json: bool,
 }
@@ -69,49 +86,57 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(path) => path.clone(),
         None => synth::file_in(&cache::folder(None)?)?,
     };
-    let work = Work { threads, prompt: prompt(args, &model)?, gen_len: args.gen_len as usize, model };
-    // This also brings the file into the page cache, for every arm alike.
-    let sha256 = sha256::of_file(&work.model)?;
+    let set = open_set(&model, Source::map)?;
+    let prompt = prompt(args, &model, &set.parse()?)?;
+    // This also brings the files into the page cache, for every arm alike.
+    let sha256 = sha256::of_set(&set);
+    // Of a set, llama.cpp opens no file but the first.
+    let model = set.sources()[0].path().to_owned();
+    drop(set);
+    let work = Work { threads, prompt, gen_len: args.gen_len as usize, model };
+    let builds = Build::describe_all(&args.peers, &args.peer_variants)?;
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let ids = args.ids.as_deref().map(Replacement::of).transpose()?;
     let arms = if args.arms.is_empty() { Arm::ALL.to_vec() } else { distinct(&args.arms) };
 
+    let peers: Vec<_> = builds.iter().flat_map(|build| Setting::ALL.map(|setting| Peer { build, setting })).collect();
+
     let machine = Machine::now();
-    let summaries = measure(&work, &arms, args.reps)?;
-    let before = summaries.iter().find(|summary| summary.arm == Arm::Before);
+    let (arms, peers) = measure(&work, &arms, &peers, args.reps)?;
+    let before = arms.iter().find(|summary| summary.arm == Arm::Before);
     let limits = before.map(|before| Limits::measure(threads, before.weight_bytes));
     let machine = machine.and_after();
 
     if let Some(file) = ids {
-        file.write(ids_json(&work, &summaries)?.as_bytes())?;
+        file.write(ids_json(&work, &arms, &peers)?.as_bytes())?;
     }
     let report = Report {
         model: args.model.as_ref().map_or_else(|| "synthetic".to_owned(), |path| path.display().to_string()),
-        comparison: Comparison::new(&summaries, excuse_threshold),
+        comparison: Comparison::new(&arms, excuse_threshold),
         sha256,
         reps: args.reps,
         work: &work,
         machine,
         limits,
-        summaries,
+        arms,
+        builds: &builds,
+        peers,
     };
     files::print(&if args.json { report.json()? } else { report.to_string() })?;
     report.check()
 }
 
 /// The ids of the prompt, after what can be checked before anything runs.
-fn prompt(args: &Args, model: &Path) -> Result<Vec<u32>> {
-    let source = Source::map(model)?;
-    let gguf = source.parse()?;
+fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<Vec<u32>> {
     let file = || model.display().to_string();
-    let context = Config::from_gguf(&gguf).with_context(file)?.context;
+    let context = Config::from_gguf(gguf).with_context(file)?.context;
     let (prompt_len, gen_len) = (args.prompt_len as usize, args.gen_len as usize);
     ensure!(
         prompt_len.saturating_add(gen_len) <= context,
         "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
     );
-    prompt::ids(&Tokenizer::from_gguf(&gguf).with_context(file)?, prompt_len).with_context(file)
+    prompt::ids(&Tokenizer::from_gguf(gguf).with_context(file)?, prompt_len).with_context(file)
 }
 
 /// The arms in the order given, each once.
@@ -125,20 +150,33 @@ fn distinct(arms: &[Arm]) -> Vec<Arm> {
     distinct
 }
 
-/// Runs all arms, taking turns.
-fn measure(work: &Work, arms: &[Arm], reps: u32) -> Result<Vec<Summary>> {
-    let progress = ProgressBar::new(u64::from(reps) * arms.len() as u64)
+/// Runs all arms and peers, taking turns.
+fn measure<'b>(
+    work: &Work,
+    arms: &[Arm],
+    peers: &[Peer<'b>],
+    reps: u32,
+) -> Result<(Vec<ArmSummary>, Vec<PeerSummary<'b>>)> {
+    let progress = ProgressBar::new(u64::from(reps) * (arms.len() + peers.len()) as u64)
         .with_finish(ProgressFinish::AndClear)
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} runs ({elapsed}) {msg}")?);
-    let mut runs = vec![Vec::new(); arms.len()];
+    let mut arm_runs = vec![Vec::new(); arms.len()];
+    let mut peer_runs = vec![Vec::new(); peers.len()];
     for rep in 1..=reps {
-        for (arm, runs) in arms.iter().zip(&mut runs) {
+        for (arm, runs) in arms.iter().zip(&mut arm_runs) {
             progress.set_message(format!("{arm}, run {rep} of {reps}"));
-            runs.push(process::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
+            runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
+            progress.inc(1);
+        }
+        for (peer, runs) in peers.iter().zip(&mut peer_runs) {
+            progress.set_message(format!("{peer}, run {rep} of {reps}"));
+            runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
             progress.inc(1);
         }
     }
-    arms.iter().zip(runs).map(|(arm, runs)| Summary::new(*arm, work, runs)).collect()
+    let arms = arms.iter().zip(&arm_runs).map(|(arm, runs)| ArmSummary::new(*arm, work, runs));
+    let peers = peers.iter().zip(&peer_runs).map(|(peer, runs)| PeerSummary::new(*peer, work, runs));
+    Ok((arms.collect::<Result<_>>()?, peers.collect::<Result<_>>()?))
 }
 
 /// The threshold of the model file, where it has been measured.
@@ -147,9 +185,10 @@ fn excuse_threshold(sha256: &str) -> Result<Option<f32>> {
     Ok(known.and_then(|(_, oracle)| oracle.two_builds).map(|two_builds| two_builds.excuse_threshold))
 }
 
-/// The ids of the prompt, and those of each arm by its name.
-fn ids_json(work: &Work, summaries: &[Summary]) -> Result<String> {
-    let mut ids = BTreeMap::from([("prompt", &work.prompt)]);
-    ids.extend(summaries.iter().map(|summary| (summary.arm.name(), &summary.ids)));
+/// The ids of the prompt, and those of each arm and peer by its name.
+fn ids_json(work: &Work, arms: &[ArmSummary], peers: &[PeerSummary<'_>]) -> Result<String> {
+    let mut ids = BTreeMap::from([("prompt".to_owned(), &work.prompt)]);
+    ids.extend(arms.iter().map(|summary| (summary.arm.to_string(), &summary.figures.ids)));
+    ids.extend(peers.iter().map(|summary| (summary.peer.to_string(), &summary.figures.ids)));
     Ok(serde_json::to_string(&ids)? + "\n")
 }

@@ -10,6 +10,7 @@ mod report;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use keepq_gguf::{Source, open_set};
 
 use crate::token_oracle::TokenOracle;
 use crate::{files, sha256};
@@ -18,7 +19,7 @@ pub(crate) use measure::{VARIANTS, measure};
 /// The arguments of `excuse`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The folder of llama.cpp's prebuilt libraries
@@ -37,7 +38,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let sha256 = sha256::of_file(&args.model)?;
+    let sha256 = sha256::of_set(&open_set(&args.model, Source::map)?);
     let (path, mut oracle) = match &args.tokens {
         Some(path) => (path.clone(), TokenOracle::read(path)?),
         None => TokenOracle::find(&TokenOracle::folder(), &sha256).with_context(|| args.model.display().to_string())?,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use keepq_gguf::{Source, open_set};
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::llama::{Context, ContextOptions, Cpu, Llama, Model, ModelOptions};
@@ -19,7 +20,7 @@ use crate::token_oracle::{Prompt, TokenOracle};
 /// The arguments of `forced-logits`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long)]
     pub(crate) model: PathBuf,
     /// The folder of llama.cpp's libraries
@@ -103,8 +104,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let Some(prompt) = oracle.prompts.get(args.prompt) else {
         bail!("{} has no prompt {}", args.tokens.display(), args.prompt);
     };
+    let set = open_set(&args.model, Source::map)?;
     let llama = Llama::load(&args.oracle, &args.variant)?;
-    let model = llama.model(&args.model, &ModelOptions { mmap: true, repack: false })?;
+    // Of a set, llama.cpp wants the first file, and finds the others itself.
+    let model = llama.model(set.sources()[0].path(), &ModelOptions { mmap: true, repack: false })?;
     check_ids(&model, prompt)?;
 
     let ids: Vec<u32> = prompt.prompt_ids.iter().chain(&prompt.greedy_ids).copied().collect();

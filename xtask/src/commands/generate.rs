@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{DecodeStream, Special, Tokenizer};
 use keepq_decoder::{Model, Sampler, Session, generate};
 use keepq_gemm::Residency;
-use keepq_gguf::Source;
+use keepq_gguf::{Source, open_set};
 use serde::Serialize;
 
 use crate::{files, runtime};
@@ -14,7 +14,7 @@ use crate::{files, runtime};
 /// The arguments of `generate`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The text to continue; marks of the model such as <|im_start|> are understood
@@ -72,8 +72,8 @@ fn probability(text: &str) -> Result<f32, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let settings = runtime::settings(args.threads)?;
-    let source = Source::map(&args.model)?;
-    let gguf = source.parse()?;
+    let set = open_set(&args.model, Source::map)?;
+    let gguf = set.parse()?;
     let file = || args.model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
     let residency = match settings.residency() {

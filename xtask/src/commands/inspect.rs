@@ -5,7 +5,7 @@ mod report;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use keepq_gguf::Source;
+use keepq_gguf::{Source, open_set};
 
 use crate::files;
 use report::Report;
@@ -13,7 +13,7 @@ use report::Report;
 /// The arguments of `inspect`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print JSON
@@ -22,8 +22,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let source = Source::map(&args.file)?;
-    let gguf = source.parse()?;
-    let report = Report::new(source.path(), source.as_bytes().len(), &gguf);
+    let set = open_set(&args.file, Source::map)?;
+    let gguf = set.parse()?;
+    let report = Report::new(&args.file, &set, &gguf);
     if args.json { files::print(&(serde_json::to_string(&report)? + "\n")) } else { files::print(&report.to_string()) }
 }

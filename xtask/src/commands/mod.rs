@@ -7,5 +7,6 @@ pub(crate) mod generate;
 pub(crate) mod inspect;
 pub(crate) mod model;
 pub(crate) mod parity;
+pub(crate) mod quantize;
 pub(crate) mod token_oracle;
 pub(crate) mod tokens;

@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use keepq_blocks::GgmlType;
 use serde::Serialize;
 
+use super::quantize::Target;
 use crate::files::{self, Replacement};
 use crate::runtime::megabytes;
 use crate::synth::large::{self, Large};
-use crate::{cache, sha256, synth};
+use crate::{cache, sha256};
 use published::Published;
 
 /// The arguments of `model`.
@@ -26,9 +25,9 @@ pub(crate) struct Args {
     #[arg(value_name = "NAME", value_parser = names())]
     model: String,
     /// The type of the matrices of synth-1b
-    #[arg(long = "type", value_name = "TYPE", value_parser = types(), ignore_case = true)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = Target::parser(), ignore_case = true)]
     #[arg(required_if_eq("model", large::NAME))]
-    ty: Option<GgmlType>,
+    target: Option<Target>,
     /// Print the path and what is known of the file as JSON
     #[arg(long)]
     json: bool,
@@ -51,20 +50,12 @@ fn names() -> Vec<&'static str> {
     Published::names().into_iter().chain([large::NAME]).collect()
 }
 
-/// The types that a model can be made in, for the command line.
-fn types() -> impl TypedValueParser<Value = GgmlType> {
-    let mut types = synth::TYPES;
-    types.sort();
-    PossibleValuesParser::new(types.map(GgmlType::name))
-        .try_map(|name| GgmlType::from_name(&name).ok_or_else(|| format!("no type is called {name:?}")))
-}
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = cache::folder(args.dir.as_deref())?;
-    let path = match args.ty {
-        Some(ty) => {
+    let path = match args.target {
+        Some(target) => {
             ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
-            Large::new(ty).file_in(&folder)?
+            Large::new(target.ty()).file_in(&folder)?
         }
         None => published(Published::named(&args.model)?, &folder)?,
     };

@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_decoder::tokenizer::Tokenizer;
 use keepq_decoder::{Model, Settings};
 use keepq_gemm::Residency;
-use keepq_gguf::Source;
+use keepq_gguf::{Source, open_set};
 use keepq_simd::Tier;
 
 use crate::token_oracle::TokenOracle;
@@ -29,7 +29,7 @@ const THREADS: [usize; 2] = [1, 2];
 /// The arguments of `tokens`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The token oracle [default: the one in goldens/tokens that has the model's SHA-256]
@@ -41,9 +41,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let source = Source::map(&args.model)?;
-    let gguf = source.parse()?;
-    let sha256 = sha256::of_file(&args.model)?;
+    let set = open_set(&args.model, Source::map)?;
+    let gguf = set.parse()?;
+    let sha256 = sha256::of_set(&set);
     let oracle = oracle(args, &sha256)?;
     let file = || args.model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;

@@ -16,12 +16,15 @@
 
 mod abi;
 mod files;
+mod instructions;
 mod log;
+mod quantize;
+mod threads;
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,9 +34,11 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use abi::{Batch, ContextParams, GgmlFunctions, LlamaFunctions, ModelParams};
 pub(crate) use files::Cpu;
 use files::Files;
+use threads::Threads;
 
 /// llama.cpp's libraries with one CPU backend. At most one a process: its registries are globals.
 pub(crate) struct Llama {
+    ggml: GgmlFunctions,
     functions: LlamaFunctions,
     model_defaults: ModelParams,
     context_defaults: ContextParams,
@@ -96,7 +101,11 @@ impl Llama {
         load_backend(&ggml, dir, files.cpu.as_deref())?;
         // SAFETY: called once a process, after the backend: without one it would search for its own.
         unsafe { (functions.llama_backend_init)() };
-        Ok(Self { functions, model_defaults, context_defaults })
+        let llama = Self { ggml, functions, model_defaults, context_defaults };
+        let system_info = llama.system_info();
+        let missing = instructions::missing(&system_info);
+        ensure!(missing.is_empty(), "{}: this processor lacks {}", dir.display(), missing.join(", "));
+        Ok(llama)
     }
 
     /// llama.cpp's version, such as `0.4.0-dev`.
@@ -109,6 +118,11 @@ impl Llama {
     pub(crate) fn system_info(&self) -> String {
         // SAFETY: returns a static C string, rewritten by the next call only; it is copied here.
         unsafe { text((self.functions.llama_print_system_info)()) }
+    }
+
+    /// The file of the loaded backend; none where the system does not tell.
+    pub(crate) fn backend(&self) -> Option<PathBuf> {
+        files::opened_backend()
     }
 
     /// Loads a GGUF file.
@@ -238,6 +252,7 @@ impl Model<'_> {
             ..self.llama.context_defaults
         };
         let functions = &self.llama.functions;
+        let threads = Threads::new(&self.llama.ggml, n_threads)?;
         // SAFETY: the model is alive, and `params` has the library's layout (checked in `load`).
         let context = unsafe { (functions.llama_init_from_model)(self.handle.as_ptr(), params) };
         let Some(handle) = NonNull::new(context) else {
@@ -245,9 +260,12 @@ impl Model<'_> {
         };
         // SAFETY: the context is alive.
         let n_batch = unsafe { (functions.llama_n_batch)(handle.as_ptr()) };
+        // SAFETY: the context is alive; it owns the threads below, and is freed before them.
+        unsafe { (functions.llama_attach_threadpool)(handle.as_ptr(), threads.as_ptr(), threads.as_ptr()) };
         Ok(Context {
             model: self,
             handle,
+            _threads: threads,
             n_batch: n_batch as usize,
             outputs: 0..0,
             ids: Vec::new(),
@@ -274,6 +292,8 @@ impl Drop for Model<'_> {
 pub(crate) struct Context<'a> {
     model: &'a Model<'a>,
     handle: NonNull<c_void>,
+    /// What the handle computes with, so it is dropped after it.
+    _threads: Threads,
     n_batch: usize,
     /// Indices into the last batch that have logits.
     outputs: Range<usize>,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{names_in, printed, temporary_folder, xtask};
+use crate::support::{llama_libraries, names_in, printed, refusal, temporary_folder, xtask};
 
 /// The keys that each line begins with.
 const KEYS: [&str; 12] = [
@@ -90,4 +90,82 @@ fn the_table_tells_what_ran_and_what_came_of_it() {
     {
         assert!(table.contains(wanted), "{wanted}: {table}");
     }
+}
+
+#[test]
+fn a_tier_that_the_environment_asks_for_is_that_of_the_arms() {
+    let after = || xtask(["bench", "--json", "--arm=after", "--reps=1", "--prompt-len=1", "--gen-len=2"]);
+    let lines = lines(&printed(after().env("KEEPQ_TIER", "portable")));
+    assert_eq!(lines[0]["tier"], "portable");
+    assert!(lines[0].get("ratio").is_none(), "no peer ran");
+}
+
+/// Before anything runs, so that nothing else is wrong with the output.
+#[test]
+fn a_peer_that_cannot_be_opened_is_named_with_the_reason() {
+    let dir = temporary_folder();
+    let folder = dir.path().to_str().expect("text");
+    for (arguments, wanted) in [
+        (&["--peer", "no/such"][..], "peer no/such: cannot read the folder of llama.cpp's libraries, no/such: No such"),
+        (&["--peer", folder], "has no libggml-base.so and no libggml-base.v*.so"),
+        (&["--peer-variant", "haswell"], "not provided: --peer <DIR>"),
+        (
+            &["--peer=a", "--peer=b", "--peer=c", "--peer-variant=x64", "--peer-variant=best"],
+            "--peer-variant is given 2 times, --peer 3: give it once for all, or once for each",
+        ),
+    ] {
+        let line = refusal(xtask(["bench"]).args(arguments));
+        assert!(line.contains(wanted), "{arguments:?}: {line}");
+    }
+
+    for library in ["libggml-base.so", "libggml.so", "libllama.so"] {
+        fs::write(dir.path().join(library), "no library").expect("a written file");
+    }
+    for (variant, wanted) in
+        [("haswell", "has no libggml-cpu-haswell.so; its variants: "), ("best", "libggml-base.so: ")]
+    {
+        let line = refusal(xtask(["bench", "--peer", folder, "--peer-variant", variant]).env("KEEPQ_TIER", "avx9"));
+        assert!(line.starts_with(&format!("peer {folder}: ")) && line.contains(wanted), "{variant}: {line}");
+    }
+}
+
+#[test]
+fn llama_cpp_runs_beside_the_arms() {
+    let Some(folder) = llama_libraries() else { return };
+    let dir = temporary_folder();
+    let path = dir.path().join("ids.json");
+    let mut command = bench("2");
+    command.args(["--arm=after", "--ids"]).arg(&path).arg("--peer").arg(&folder).arg("--peer").arg(&folder);
+    let text = printed(&mut command);
+    let lines = lines(&text);
+    let [after, peers @ ..] = &lines[..] else { panic!("nothing: {text}") };
+
+    let ids: Value = serde_json::from_str(&fs::read_to_string(&path).expect("a file")).expect("JSON");
+    let mut settings = Vec::new();
+    for line in peers {
+        let peer = &line["peer"];
+        let (name, setting) = (peer["name"].as_str().expect("a name"), peer["setting"].as_str().expect("a setting"));
+        let version = peer["version"].as_str().expect("a version");
+        assert!(name.starts_with(&format!("llama.cpp {version} (")) && name.ends_with(setting), "{name}");
+        assert!(peer["system_info"].as_str().is_some_and(|info| info.contains("CPU")));
+        assert!(peer["backend"].as_str().is_some_and(|file| file.starts_with("libggml-cpu")));
+        assert!(line.get("arm").is_none() && line.get("tier").is_none());
+        for key in ["load_ms", "ttft_ms", "tpot_ms", "peak_rss_bytes"] {
+            assert!(line[key].as_f64().is_some_and(|number| number > 0.0), "{key}: {line}");
+        }
+
+        let theirs = ids[name].as_array().expect("ids");
+        assert_eq!(theirs.len(), 8);
+        let position = theirs.iter().zip(ids["after"].as_array().expect("ids")).position(|(id, ours)| id != ours);
+        let divergence = &line["first_divergence"];
+        assert_eq!(divergence["position"].as_u64().map(|position| position as usize), position);
+        assert_eq!(divergence["peer_lead"].is_number(), position.is_some());
+        settings.push(setting);
+    }
+    assert_eq!(settings, ["repacked", "plain", "repacked", "plain"]);
+
+    let best = peers.iter().map(|peer| peer["decode_tps"].as_f64().expect("a number")).fold(0.0, f64::max);
+    let ratio = after["decode_tps"].as_f64().expect("a number") / best;
+    assert!((after["ratio"]["decode"].as_f64().expect("a number") - ratio).abs() < 1e-9);
+    assert!(after["ratio_to"]["load"].as_str().is_some_and(|name| name.starts_with("llama.cpp ")));
 }

@@ -6,6 +6,8 @@ mod generate;
 mod hostile_files;
 mod inspect;
 mod model;
+mod quantize;
+mod split;
 mod support;
 mod token_oracle;
 mod tokens;

@@ -110,7 +110,7 @@ fn the_type_of_a_model_is_asked_for_where_it_has_none() {
     let dir = temporary_folder();
     for (arguments, wanted) in [
         (&["synth-1b"][..], "--type <TYPE>"),
-        (&["synth-1b", "--type", "Q8_K"], "'Q8_K' for '--type <TYPE>' [possible values: F32, F16, Q4_0, "),
+        (&["synth-1b", "--type", "Q8_K"], "'Q8_K' for '--type <TYPE>' [possible values: F32, F16, BF16, "),
         (&["smollm2", "--type", "Q4_K"], "smollm2 comes in its own types: --type is for synth-1b"),
     ] {
         let line = refusal(xtask([&["model"], arguments].concat()).arg("--dir").arg(dir.path()));

@@ -1,7 +1,9 @@
 //! Running `xtask`, and files to run it on.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -57,6 +59,18 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
+/// The folder of llama.cpp's prebuilt libraries that `KEEPQ_LLAMA` names; without it a test is skipped. That is said past the
+/// test runner, which keeps to itself what a test that passes prints.
+pub(crate) fn llama_libraries() -> Option<PathBuf> {
+    let folder = env::var_os("KEEPQ_LLAMA").map(PathBuf::from);
+    if folder.is_none() {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test");
+        writeln!(io::stdout(), "skipped {test}: KEEPQ_LLAMA names no folder of llama.cpp's libraries").expect("stdout");
+    }
+    folder
+}
+
 /// The model that `bench` makes where it is given none.
 pub(crate) fn synthetic() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -64,6 +78,33 @@ pub(crate) fn synthetic() -> &'static Path {
         printed(&mut xtask(["bench", "--arm=after", "--reps=1", "--prompt-len=1", "--gen-len=2"]));
         cache().join("keepq-synthetic.gguf")
     })
+}
+
+/// Writes the synthetic model as three files and gives their paths: the first without tensors, the second with those before
+/// `blk.2`, the third with the rest.
+pub(crate) fn split(folder: &Path) -> [PathBuf; 3] {
+    let source = Source::map(synthetic()).expect("a file");
+    let gguf = source.parse().expect("a GGUF file");
+    let cut = gguf.tensors().iter().position(|tensor| tensor.name().starts_with("blk.2.")).expect("three layers");
+    let (second, third) = gguf.tensors().split_at(cut);
+    let mut paths = Vec::new();
+    for (number, tensors) in (0_u16..).zip([&[], second, third]) {
+        let mut writer = Writer::new();
+        for (key, value) in gguf.metadata().filter(|_| number == 0) {
+            writer.put(key, value).expect("a key");
+        }
+        writer.put("split.no", number).expect("a key");
+        writer.put("split.count", 3_u16).expect("a key");
+        writer.put("split.tensors.count", i32::try_from(gguf.tensors().len()).expect("few tensors")).expect("a key");
+        for tensor in tensors {
+            let (ty, data) = (tensor.ty().expect("a known type"), tensor.data().expect("its bytes"));
+            writer.tensor(tensor.name(), ty, tensor.dims(), data).expect("a tensor");
+        }
+        let path = folder.join(format!("keepq-synthetic-{:05}-of-00003.gguf", number + 1));
+        writer.write_file(&path).expect("a written file");
+        paths.push(path);
+    }
+    paths.try_into().expect("three files")
 }
 
 /// Changes to a model file.

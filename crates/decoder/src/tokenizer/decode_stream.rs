@@ -5,8 +5,8 @@ use super::{Tokenizer, TokenizerError};
 /// Turns ids into text one by one.
 ///
 /// A token can be a part of a character; what it has of one is kept until the rest arrives. All that
-/// [`push`](Self::push) and [`finish`](Self::finish) return, one after another, is the text of all the ids, with
-/// `U+FFFD` for bytes that are no UTF-8 as [`String::from_utf8_lossy`] has it.
+/// [`push`](Self::push) and [`finish`](Self::finish) return, one after another, is the text of all the ids (a space
+/// at the beginning included), with `U+FFFD` for bytes that are no UTF-8 as [`String::from_utf8_lossy`] has it.
 ///
 /// Made by [`Tokenizer::decode_stream`], where an example is.
 #[derive(Debug)]

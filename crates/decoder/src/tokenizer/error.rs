@@ -36,6 +36,11 @@ pub enum TokenizerError {
         /// Elements.
         found: usize,
     },
+    /// A token's score is not a number, so that it has no place in the order of scores.
+    ScoreNotANumber {
+        /// The token.
+        id: u32,
+    },
     /// Two tokens have the same text, so that the text has no one id.
     DuplicateToken {
         /// The text.
@@ -80,7 +85,10 @@ impl fmt::Display for TokenizerError {
             Self::Metadata(error) => error.fmt(f),
             Self::Missing { key } => write!(f, "key {key:?}: not in the file or empty, and the tokenizer needs it"),
             Self::UnsupportedModel { found } => {
-                write!(f, "key \"tokenizer.ggml.model\": tokenizer {found:?} is not supported, expected \"gpt2\"")
+                write!(
+                    f,
+                    "key \"tokenizer.ggml.model\": tokenizer {found:?} is not supported, expected \"gpt2\" or \"llama\""
+                )
             }
             Self::UnsupportedPreTokenizer { found } => {
                 write!(f, "key \"tokenizer.ggml.pre\": pre-tokenizer {found:?} is not supported, expected one of ")?;
@@ -89,6 +97,9 @@ impl fmt::Display for TokenizerError {
             }
             Self::ArrayTooShort { key, expected, found } => {
                 write!(f, "key {key:?}: expected an element for each of the {expected} tokens, found {found}")
+            }
+            Self::ScoreNotANumber { id } => {
+                write!(f, "key \"tokenizer.ggml.scores\": the score of token {id} is not a number")
             }
             Self::DuplicateToken { text, first, second } => {
                 write!(f, "key \"tokenizer.ggml.tokens\": tokens {first} and {second} have the same text {text:?}")

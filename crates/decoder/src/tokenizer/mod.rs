@@ -1,15 +1,20 @@
 //! Text to token ids and back, with the vocabulary that a GGUF file carries; ids equal llama.cpp's.
 //!
 //! ```text
-//! text -> special tokens taken out -> words -> pieces of words -> ids
-//!         special                     pre_tokenizer   bpe
+//! gpt2:   text -> special tokens taken out -> words -> pieces of words -> ids
+//!                 special                     pre_tokenizer   bpe
+//! llama:  text -> special tokens taken out -> pieces of text -> ids
+//!                 special                     spm
 //! ```
+//!
+//! The first is byte-level byte-pair encoding (GPT-2, Llama 3, Qwen, SmolLM), the second SentencePiece's (Llama 2,
+//! Mistral, Gemma). In both, neighbouring pieces are joined by the same rule (`symbols`): the best pair first.
 //!
 //! The strings of the vocabulary stay where the file has them: a [`Tokenizer`] is two lists of borrowed texts and a
 //! hash table of numbers over each. From SmolLM2's 49,152 tokens and 48,900 merges it is made in 3 ms once they are
 //! read, a third of that for compiling the pattern that finds words.
 //!
-//! `tokenizer.ggml.model` = `gpt2` is implemented; other values are an error that names them.
+//! Other values of `tokenizer.ggml.model` than `gpt2` and `llama` are an error that names them.
 
 mod bpe;
 mod byte_alphabet;
@@ -18,6 +23,8 @@ mod end_of_generation;
 mod error;
 mod pre_tokenizer;
 mod special;
+mod spm;
+mod symbols;
 mod token_table;
 mod vocabulary;
 
@@ -29,10 +36,10 @@ pub use vocabulary::{TokenType, Vocabulary};
 
 use bpe::Bpe;
 use error::shown;
-use pre_tokenizer::PreTokenizerRules;
 use special::{Fragment, SpecialTokens};
+use spm::Spm;
 use token_table::TokenTable;
-use vocabulary::keys;
+use vocabulary::{keys, models};
 
 /// What to do where a text spells out a control token such as `<|im_end|>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +89,26 @@ pub struct Tokenizer<'a> {
 enum Algorithm<'a> {
     /// `gpt2`.
     Bpe(Bpe<'a>),
+    /// `llama`.
+    Spm(Spm),
+}
+
+impl Algorithm<'_> {
+    /// Whether BOS is added where the file does not say.
+    fn adds_bos(&self) -> bool {
+        match self {
+            Self::Bpe(bpe) => bpe.adds_bos(),
+            Self::Spm(_) => true,
+        }
+    }
+
+    /// Whether a text gets a space before it, which is no part of it.
+    fn adds_space(&self) -> bool {
+        match self {
+            Self::Bpe(_) => false,
+            Self::Spm(spm) => spm.adds_space(),
+        }
+    }
 }
 
 impl<'a> Tokenizer<'a> {
@@ -96,18 +123,21 @@ impl<'a> Tokenizer<'a> {
     /// Makes a tokenizer of its parts.
     ///
     /// # Errors
-    /// [`TokenizerError`], which names the key: a model or pre-tokenizer that is not supported; no tokens, or no
-    /// merges; fewer types than tokens; two tokens of the same text; an id outside of the vocabulary; BOS or EOS to
-    /// be added to every text, and no id for it.
+    /// [`TokenizerError`], which names the key: a model or pre-tokenizer that is not supported; no tokens, merges or
+    /// scores; fewer types or scores than tokens; a score that is not a number; two tokens of the same text; an id
+    /// outside of the vocabulary; BOS or EOS to be added to every text, and no id for it.
     pub fn new(mut vocabulary: Vocabulary<'a>) -> Result<Self, TokenizerError> {
-        if vocabulary.model != "gpt2" {
-            return Err(TokenizerError::UnsupportedModel { found: shown(vocabulary.model) });
-        }
-        let rules = PreTokenizerRules::named(vocabulary.pre.ok_or(TokenizerError::Missing { key: keys::PRE })?)?;
-        if vocabulary.merges.is_empty() {
-            return Err(TokenizerError::Missing { key: keys::MERGES });
-        }
+        let is_spm = match vocabulary.model {
+            models::BPE => false,
+            models::SPM => true,
+            other => return Err(TokenizerError::UnsupportedModel { found: shown(other) }),
+        };
         let mut tokens = TokenTable::new(&mut vocabulary)?;
+        let algorithm = if is_spm {
+            Algorithm::Spm(Spm::new(&tokens, &mut vocabulary)?)
+        } else {
+            Algorithm::Bpe(Bpe::new(&mut vocabulary)?)
+        };
         if let Some(&(key, id)) = vocabulary.special_ids.iter().find(|(_, id)| tokens.get(*id).is_none()) {
             return Err(TokenizerError::SpecialIdOutOfRange { key, id, tokens: tokens.len() });
         }
@@ -118,12 +148,12 @@ impl<'a> Tokenizer<'a> {
             id => Ok(id.filter(|_| add)),
         };
         Ok(Self {
-            special: SpecialTokens::new(&tokens),
+            special: SpecialTokens::new(&tokens, vocabulary.name),
             bos: vocabulary.special_id(keys::BOS),
             eos: vocabulary.special_id(keys::EOS),
-            before: added(vocabulary.add_bos.unwrap_or(rules.adds_bos), keys::BOS)?,
+            before: added(vocabulary.add_bos.unwrap_or(algorithm.adds_bos()), keys::BOS)?,
             after: added(vocabulary.add_eos.unwrap_or(false), keys::EOS)?,
-            algorithm: Algorithm::Bpe(Bpe::new(rules, vocabulary.merges)),
+            algorithm,
             tokens,
             end_of_generation,
         })
@@ -131,7 +161,8 @@ impl<'a> Tokenizer<'a> {
 
     /// The ids of a whole text, with BOS before it and EOS after it where the file asks for them.
     ///
-    /// Bytes that the vocabulary has no token for are left out, as llama.cpp leaves them out.
+    /// Bytes that a `gpt2` vocabulary has no token for are left out, as llama.cpp leaves them out; a `llama`
+    /// vocabulary has the unknown token for them. White space that follows special tokens of Phi-3 is left out too.
     #[must_use]
     pub fn encode(&self, text: &str, special: Special) -> Vec<u32> {
         let mut ids = Vec::from_iter(self.before);
@@ -141,26 +172,42 @@ impl<'a> Tokenizer<'a> {
     }
 
     /// Appends the ids of a text that continues another: no BOS, no EOS.
+    ///
+    /// A border between two such texts is like a special token: nothing is joined across it, and a vocabulary that
+    /// puts a space before a text ([`Vocabulary::add_space_prefix`]) puts one here.
     pub fn encode_into(&self, text: &str, special: Special, ids: &mut Vec<u32>) {
         for fragment in self.special.split(&self.tokens, text, special) {
             match (fragment, &self.algorithm) {
                 (Fragment::Token(id), _) => ids.push(id),
                 (Fragment::Text(text), Algorithm::Bpe(bpe)) => bpe.encode(&self.tokens, text, ids),
+                // Texts never follow each other, so each is the first or stands after a token: just where llama.cpp
+                // puts the space.
+                (Fragment::Text(text), Algorithm::Spm(spm)) => spm.encode(&self.tokens, text, ids),
             }
         }
     }
 
     /// The text of `ids`, control tokens spelled out; bytes that are no UTF-8 become `U+FFFD`.
     ///
+    /// Where the vocabulary puts a space before a text, the one that the first token begins with is taken away again.
+    ///
     /// # Errors
     /// [`TokenizerError::IdOutOfRange`].
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
         let mut bytes = Vec::new();
-        ids.iter().try_for_each(|&id| self.append_bytes(id, &mut bytes))?;
+        if let Some((&first, rest)) = ids.split_first() {
+            self.append_bytes(first, &mut bytes)?;
+            if self.algorithm.adds_space() && bytes.starts_with(b" ") {
+                bytes.remove(0);
+            }
+            rest.iter().try_for_each(|&id| self.append_bytes(id, &mut bytes))?;
+        }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Decodes ids one by one, as a model generates them.
+    ///
+    /// They continue a prompt, so that a space before the first word is a space between two, and stays.
     ///
     /// ```
     /// use keepq_decoder::tokenizer::{Tokenizer, Vocabulary};
@@ -204,6 +251,7 @@ impl<'a> Tokenizer<'a> {
                 bytes.extend_from_slice(text.as_bytes());
             }
             (TokenType::Normal, Algorithm::Bpe(_)) => Bpe::decode(text, bytes),
+            (TokenType::Normal, Algorithm::Spm(_)) => Spm::decode(text, bytes),
             (TokenType::Byte, _) => bytes.extend(hex_byte(text)),
             (TokenType::Unused | TokenType::Undefined, _) => {}
         }

@@ -43,6 +43,11 @@ const QWEN2: &str = concat!(
     r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}",
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 );
+/// Qwen 3.5's words: as Qwen 2's, with the marks that combine with letters among the letters.
+const QWEN35: &str = concat!(
+    r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}",
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+);
 
 /// How most patterns end.
 const WHITE_SPACE: &str = r"|\s+(?!\S)|\s+";
@@ -50,7 +55,7 @@ const WHITE_SPACE: &str = r"|\s+(?!\S)|\s+";
 const LINE_ENDS: &str = r"|\s*[\r\n]+";
 
 /// Every pre-tokenizer that is known. The names, and what else they imply, are llama.cpp's.
-pub(super) static PRE_TOKENIZERS: [PreTokenizerRules; 6] = [
+pub(super) static PRE_TOKENIZERS: [PreTokenizerRules; 7] = [
     PreTokenizerRules {
         names: &["gpt-2", "phi-2", "mpt", "olmo", "jais"],
         patterns: &[GPT2],
@@ -64,18 +69,29 @@ pub(super) static PRE_TOKENIZERS: [PreTokenizerRules; 6] = [
         adds_bos: false,
     },
     PreTokenizerRules {
-        names: &["llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"],
+        names: &[
+            "llama-bpe",
+            "llama3",
+            "llama-v3",
+            "falcon3",
+            "falcon-h1",
+            "pixtral",
+            "midm-2.0",
+            "lfm2",
+            "jina-v5-nano",
+        ],
         patterns: &[LLAMA3],
         whole_words: true,
         adds_bos: true,
     },
     PreTokenizerRules { names: &["dbrx", "smaug-bpe"], patterns: &[LLAMA3], whole_words: false, adds_bos: false },
     PreTokenizerRules {
-        names: &["qwen2", "deepseek-r1-qwen", "megrez", "stablelm2", "hunyuan"],
+        names: &["qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open"],
         patterns: &[QWEN2],
         whole_words: false,
         adds_bos: false,
     },
+    PreTokenizerRules { names: &["qwen35"], patterns: &[QWEN35], whole_words: false, adds_bos: false },
     PreTokenizerRules {
         names: &["default"],
         patterns: &[r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"],
@@ -178,7 +194,7 @@ impl Step {
 
 /// The pattern with its classes of characters pinned to [`UNICODE_VERSION`].
 fn pinned(pattern: &str) -> String {
-    [r"\p{L}", r"\p{N}", r"\p{P}"].iter().fold(pattern.to_owned(), |pattern, class| {
+    [r"\p{L}", r"\p{M}", r"\p{N}", r"\p{P}"].iter().fold(pattern.to_owned(), |pattern, class| {
         pattern.replace(class, &format!(r"[{class}&&\p{{age={UNICODE_VERSION}}}]"))
     })
 }

@@ -15,54 +15,62 @@ pub(super) enum Fragment<'t> {
     Token(u32),
 }
 
-/// Where special tokens can begin, and how long they are.
+/// How long special tokens are, and with which bytes they begin.
 #[derive(Debug)]
 pub(super) struct SpecialTokens {
-    /// For each first byte, the lengths of the special tokens that begin with it.
-    lengths: [Vec<usize>; 256],
+    /// The longest first.
+    lengths: Vec<Length>,
+    /// The first bytes of all lengths together.
+    firsts: Bytes,
+    /// The tokens to which the white space after them belongs, sorted.
+    strip_right: Vec<u32>,
 }
 
-/// A special token at a place in the text. The order is that in which they are taken.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The special tokens of one length.
+#[derive(Debug)]
+struct Length {
+    length: usize,
+    firsts: Bytes,
+}
+
+/// A set of bytes.
+type Bytes = [bool; 256];
+
+/// A special token in the text.
 struct Match {
-    length: Reverse<usize>,
-    id: u32,
     start: usize,
+    /// Behind the white space that belongs to it.
+    end: usize,
+    id: u32,
 }
 
 impl SpecialTokens {
-    pub(super) fn new(tokens: &TokenTable<'_>) -> Self {
-        let mut lengths: [Vec<usize>; 256] = std::array::from_fn(|_| Vec::new());
-        for (_, text, ty) in tokens.iter() {
-            if let (true, Some(&first)) = (is_special(ty, Special::Parse), text.as_bytes().first()) {
-                lengths[first as usize].push(text.len());
+    /// `name` is the model's.
+    pub(super) fn new(tokens: &TokenTable<'_>, name: Option<&str>) -> Self {
+        let mut this = Self { lengths: Vec::new(), firsts: [false; 256], strip_right: Vec::new() };
+        let is_phi3 = name.is_some_and(is_phi3);
+        for (id, text, ty) in tokens.iter() {
+            let (true, Some(&first)) = (is_special(ty, Special::Parse), text.as_bytes().first()) else { continue };
+            let place = this.lengths.binary_search_by_key(&Reverse(text.len()), |length| Reverse(length.length));
+            let at = place.unwrap_or_else(|at| {
+                this.lengths.insert(at, Length { length: text.len(), firsts: [false; 256] });
+                at
+            });
+            this.lengths[at].firsts[usize::from(first)] = true;
+            this.firsts[usize::from(first)] = true;
+            if is_phi3 && !["<unk>", "<s>", "<|endoftext|>"].contains(&text) {
+                this.strip_right.push(id);
             }
         }
-        for lengths in &mut lengths {
-            lengths.sort_unstable();
-            lengths.dedup();
-        }
-        Self { lengths }
+        this
     }
 
     /// Splits `text` at its special tokens as llama.cpp does: of all the matches in the text the longest is taken
-    /// first, wherever it stands; among equally long ones the token with the smaller id, then the one further left.
+    /// first, wherever it stands; among equally long ones the token with the smaller id (llama.cpp leaves that to a
+    /// sort that is not stable), then the one further left.
     pub(super) fn split<'t>(&self, tokens: &TokenTable<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
         let mut matches = self.matches(tokens, text, special);
-        matches.sort_unstable();
-
-        let mut taken = vec![false; if matches.is_empty() { 0 } else { text.len() }];
-        matches.retain(|found| {
-            let range = found.start..found.start + found.length.0;
-            // What has been taken is at least as long, so that it covers an end of whatever it overlaps.
-            let free = !taken[range.start] && !taken[range.end - 1];
-            if free {
-                taken[range].fill(true);
-            }
-            free
-        });
         matches.sort_unstable_by_key(|found| found.start);
-
         let mut fragments = Vec::with_capacity(2 * matches.len() + 1);
         let mut done = 0;
         for found in matches {
@@ -70,7 +78,7 @@ impl SpecialTokens {
                 fragments.push(Fragment::Text(&text[done..found.start]));
             }
             fragments.push(Fragment::Token(found.id));
-            done = found.start + found.length.0;
+            done = found.end;
         }
         if done < text.len() {
             fragments.push(Fragment::Text(&text[done..]));
@@ -78,19 +86,51 @@ impl SpecialTokens {
         fragments
     }
 
-    /// Every special token at every place.
+    /// The special tokens that are taken, in the order in which they are.
+    ///
+    /// One length after another, so that what a long one has taken is not looked at again: of a megabyte of line
+    /// ends, where runs of 1 to 31 of them are tokens, nothing is left after the first round.
     fn matches(&self, tokens: &TokenTable<'_>, text: &str, special: Special) -> Vec<Match> {
+        let bytes = text.as_bytes();
+        let begins = |firsts: &Bytes, at: usize| firsts[usize::from(bytes[at])];
+        let starts: Vec<usize> = (0..text.len()).filter(|&at| begins(&self.firsts, at)).collect();
+        let mut taken = vec![false; if starts.is_empty() { 0 } else { text.len() }];
         let mut matches = Vec::new();
-        for (start, first) in text.bytes().enumerate() {
-            for &length in &self.lengths[first as usize] {
-                let Some(id) = text.get(start..start + length).and_then(|text| tokens.id(text)) else { continue };
-                if tokens.get(id).is_some_and(|(_, ty)| is_special(ty, special)) {
-                    matches.push(Match { length: Reverse(length), id, start });
+        for Length { length, firsts } in &self.lengths {
+            let free = starts.iter().copied().filter(|&start| !taken[start] && begins(firsts, start));
+            let found = free.filter_map(|start| {
+                let id = tokens.id(text.get(start..start + length)?)?;
+                is_special(tokens.get(id)?.1, special).then_some((id, start))
+            });
+            let mut found: Vec<(u32, usize)> = found.collect();
+            found.sort_unstable();
+            for (id, start) in found {
+                let mut end = start + length;
+                // What has been taken before is at least as long, and white space touches its token, so that an end of
+                // whatever they overlap is covered.
+                if taken[start] || taken[end - 1] {
+                    continue;
                 }
+                if self.strip_right.binary_search(&id).is_ok() {
+                    end += (end..text.len()).take_while(|&at| !taken[at] && is_space(bytes[at])).count();
+                }
+                taken[start..end].fill(true);
+                matches.push(Match { start, end, id });
             }
         }
         matches
     }
+}
+
+/// llama.cpp knows by their name the models whose special tokens take white space with them.
+fn is_phi3(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("phi-3") || name.contains("phi3")
+}
+
+/// C's `isspace`.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 /// Whether tokens of a type are found in the text before it is split.
@@ -115,7 +155,7 @@ mod tests {
     }
 
     fn split<'t>(tokens: &TokenTable<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
-        SpecialTokens::new(tokens).split(tokens, text, special)
+        SpecialTokens::new(tokens, None).split(tokens, text, special)
     }
 
     /// The definition: each special token in turn, the longest first, in all that is still text.
@@ -156,6 +196,25 @@ mod tests {
         assert_eq!(split(&tokens, "<a>bc<a>??", Special::Parse), [Text("<"), Token(2), Token(0), Token(4)]);
         assert_eq!(split(&tokens, "<a>bc??", Special::Plain), [Text("<"), Token(1), Text("c??")]);
         assert_eq!(split(&tokens, "", Special::Parse), []);
+    }
+
+    #[test]
+    fn white_space_after_the_tokens_of_phi3_is_theirs() {
+        use Fragment::{Text, Token};
+        let tokens = tokens(&[
+            ("<s>", TokenType::Control),
+            ("<|end|>", TokenType::Control),
+            ("\n\n", TokenType::UserDefined),
+            ("\n\n\n\n\n\n\n\n", TokenType::UserDefined),
+        ]);
+        let split = |name, text| SpecialTokens::new(&tokens, Some(name)).split(&tokens, text, Special::Parse);
+        let text = "<|end|> \t\u{b}\u{c}\r\nx <s> y";
+        assert_eq!(split("Phi-3 Mini", text), [Token(1), Text("x "), Token(0), Text(" y")]);
+        assert_eq!(split("my PHI3", "<|end|>\u{85}"), [Token(1), Text("\u{85}")]);
+        assert_eq!(split("Phi 3", "<|end|> x"), [Token(1), Text(" x")]);
+        // A longer token is taken before white space is, a shorter one after.
+        assert_eq!(split("phi3", "<|end|> \n\n x\n\n"), [Token(1), Text("x"), Token(2)]);
+        assert_eq!(split("phi3", &format!("<|end|> {}", "\n".repeat(11))), [Token(1), Token(3)]);
     }
 
     #[test]

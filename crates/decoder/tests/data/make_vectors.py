@@ -14,7 +14,7 @@ import tempfile
 import gguf
 
 HERE = pathlib.Path(__file__).parent
-PRE_TOKENIZERS = ["gpt-2", "smollm", "llama-bpe", "qwen2", "default"]
+PRE_TOKENIZERS = ["gpt-2", "smollm", "llama-bpe", "qwen2", "qwen35", "default"]
 # Of `struct llama_model_params` in release v0.4.0.
 MODEL_PARAMS_BYTES = 128  # more than it has
 VOCAB_ONLY = 72  # offset of this field
@@ -81,13 +81,16 @@ class Llama:
         self.llama.llama_token_to_piece.argtypes = [
             ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_bool,
         ]
+        self.llama.llama_detokenize.argtypes = [
+            ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_bool,
+        ]
         params = self.llama.llama_model_default_params()
         params.bytes[VOCAB_ONLY] = 1
         self.vocab = self.llama.llama_model_get_vocab(self.llama.llama_model_load_from_file(str(model).encode(), params))
 
     def encode(self, text: str, parse_special: bool) -> list[int]:
         data = text.encode()
-        ids = (ctypes.c_int32 * (len(data) + 8))()
+        ids = (ctypes.c_int32 * (2 * len(data) + 8))()
         count = self.llama.llama_tokenize(self.vocab, data, len(data), ids, len(ids), True, parse_special)
         assert count >= 0
         return ids[:count]
@@ -97,6 +100,13 @@ class Llama:
         count = self.llama.llama_token_to_piece(self.vocab, token, piece, len(piece), 0, True)
         assert count >= 0
         return piece.raw[:count]
+
+    def decode(self, ids: list[int]) -> bytes:
+        text = ctypes.create_string_buffer(1024 * len(ids) + 1)
+        tokens = (ctypes.c_int32 * len(ids))(*ids)
+        count = self.llama.llama_detokenize(self.vocab, tokens, len(ids), text, len(text), False, True)
+        assert count >= 0
+        return text.raw[:count]
 
     def count(self) -> int:
         return self.llama.llama_vocab_n_tokens(self.vocab)

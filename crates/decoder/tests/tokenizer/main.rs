@@ -3,4 +3,5 @@
 mod metadata;
 mod properties;
 mod small;
+mod spm;
 mod vectors;

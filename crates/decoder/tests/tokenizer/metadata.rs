@@ -26,6 +26,18 @@ impl File {
         file
     }
 
+    /// The same for a file with scores.
+    fn spm(without: &[&str]) -> Self {
+        let mut file = Self(Writer::new()).put("tokenizer.ggml.model", "llama");
+        if !without.contains(&"tokens") {
+            file = file.put("tokenizer.ggml.tokens", ["<unk>", "<s>", "</s>", "a", "▁a"]);
+        }
+        if !without.contains(&"scores") {
+            file = file.put("tokenizer.ggml.scores", [0.0_f32; 5]);
+        }
+        file
+    }
+
     fn put(mut self, key: &str, value: impl PutValue) -> Self {
         self.0.put(key, value).expect("legal metadata");
         self
@@ -72,7 +84,7 @@ fn missing_keys() {
 fn unsupported_values() {
     assert_eq!(
         File::new(&["model"]).put("tokenizer.ggml.model", "bert").error(),
-        r#"key "tokenizer.ggml.model": tokenizer "bert" is not supported, expected "gpt2""#
+        r#"key "tokenizer.ggml.model": tokenizer "bert" is not supported, expected "gpt2" or "llama""#
     );
     let error = File::new(&["pre"]).put("tokenizer.ggml.pre", "tekken").error();
     assert!(
@@ -153,6 +165,85 @@ fn bos_and_eos_are_for_whole_texts() {
         tokenizer.encode_into("ab", Special::Parse, &mut ids);
         assert_eq!(ids, [1, 2, 0, 2]);
         assert!(tokenizer.is_end_of_generation(0), "EOS");
+    });
+}
+
+#[test]
+fn scores() {
+    for key in ["tokens", "scores"] {
+        assert_eq!(
+            File::spm(&[key]).error(),
+            format!(r#"key "tokenizer.ggml.{key}": not in the file or empty, and the tokenizer needs it"#)
+        );
+    }
+    let with = |scores: &[f32]| File::spm(&["scores"]).put("tokenizer.ggml.scores", scores);
+    assert_eq!(
+        with(&[0.0; 4]).error(),
+        r#"key "tokenizer.ggml.scores": expected an element for each of the 5 tokens, found 4"#
+    );
+    assert_eq!(
+        with(&[0.0, 0.0, 0.0, f32::NAN, 0.0]).error(),
+        r#"key "tokenizer.ggml.scores": the score of token 3 is not a number"#
+    );
+    assert_eq!(with(&[f32::NEG_INFINITY, 0.0, -0.0, 1.0, f32::INFINITY, f32::NAN]).ids("a"), [1, 4]);
+    for error in [
+        File::spm(&["scores"]).put("tokenizer.ggml.scores", [1_i32; 5]).error(),
+        File::spm(&["scores"]).put("tokenizer.ggml.scores", 1.0_f32).error(),
+        File::spm(&["scores"]).put("tokenizer.ggml.scores", ["1"; 5]).error(),
+    ] {
+        assert!(error.contains(r#"key "tokenizer.ggml.scores""#) && error.contains("a float that fits f32"), "{error}");
+    }
+    // They are no business of a file of the other kind.
+    assert_eq!(File::new(&[]).put("tokenizer.ggml.scores", "none").ids("ab"), [2]);
+}
+
+#[test]
+fn what_a_file_with_scores_need_not_say() {
+    File::spm(&[]).read(|tokenizer| {
+        let tokenizer = tokenizer.expect("a tokenizer");
+        assert_eq!((tokenizer.bos(), tokenizer.eos()), (Some(1), Some(2)));
+        assert!(tokenizer.is_end_of_generation(2));
+        assert_eq!(tokenizer.encode("a", Special::Parse), [1, 4]);
+    });
+    assert_eq!(File::spm(&[]).put("tokenizer.ggml.add_space_prefix", false).ids("a"), [1, 3]);
+    assert_eq!(File::spm(&[]).put("tokenizer.ggml.bos_token_id", 0_u32).ids("a"), [0, 4]);
+    let error = File::spm(&[]).put("tokenizer.ggml.add_space_prefix", 1_u8).error();
+    assert!(error.contains(r#""tokenizer.ggml.add_space_prefix""#), "{error}");
+
+    // Where the usual ids are no tokens, there is no BOS that could be added.
+    let one = || File::spm(&["tokens"]).put("tokenizer.ggml.tokens", ["a"]);
+    assert_eq!(
+        one().error(),
+        r#"key "tokenizer.ggml.bos_token_id": not in the file or empty, and the tokenizer needs it"#
+    );
+    assert_eq!(one().put("tokenizer.ggml.add_bos_token", false).ids("aa"), [0, 0]);
+}
+
+#[test]
+fn characters_without_a_token() {
+    // No token is of the type, none is named: they are left out.
+    assert_eq!(File::spm(&[]).ids("日a"), [1, 3]);
+    assert_eq!(File::spm(&[]).put("tokenizer.ggml.unknown_token_id", 3_u32).ids("日a"), [1, 3, 3, 3]);
+    assert_eq!(File::spm(&[]).put("tokenizer.ggml.token_type", [2_i32, 3, 3, 1, 1]).ids("日a"), [1, 0, 0, 3]);
+    assert_eq!(
+        File::spm(&[]).put("tokenizer.ggml.unknown_token_id", 5_u32).error(),
+        r#"key "tokenizer.ggml.unknown_token_id": token id 5 is out of range, the vocabulary has 5 tokens"#
+    );
+}
+
+/// Odd vocabularies that are legal all the same.
+#[test]
+fn tokens_without_text_and_bytes_without_digits() {
+    let file = File::spm(&["tokens", "scores"])
+        .put("tokenizer.ggml.tokens", ["", "", "<0x>", "<0xfg>", "<", "<0x61>", "", "<0x0é>"])
+        .put("tokenizer.ggml.token_type", [2_i32, 3, 6, 6, 6, 6, 4, 6])
+        .put("tokenizer.ggml.scores", [0.0_f32; 8])
+        .put("tokenizer.ggml.add_space_prefix", false);
+    file.read(|tokenizer| {
+        let tokenizer = tokenizer.expect("a tokenizer");
+        assert_eq!(tokenizer.encode("a<b", Special::Parse), [1, 5, 4, 0]);
+        let bytes: Vec<_> = (0..8).map(|id| tokenizer.token_bytes(id).expect("in range")).collect();
+        assert_eq!(bytes, [&b""[..], b"", b"", b"", b"", b"a", b"", b""]);
     });
 }
 

@@ -15,11 +15,15 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// `n` rows and `m` tokens of several kinds in turn, k of so many blocks; where the type has none, of as many times 32
-    /// and five elements.
+    /// `n` rows and `m` tokens, k of so many blocks; where the type has none, of as many times 32 and five elements.
     pub(crate) fn new(ty: &NaiveType, m: usize, n: usize, blocks: usize) -> Self {
-        let k = ty.chunk() * blocks + if ty.is_float() { 5 } else { 0 };
-        let rows = [Weights::Encoded(Floats::Gaussian), Weights::Codes, Weights::Encoded(Floats::Asymmetric)];
+        Self::with_k(ty, m, n, ty.chunk() * blocks + if ty.is_float() { 5 } else { 0 })
+    }
+
+    /// `n` rows and `m` tokens of `k` elements, of several kinds in turn.
+    pub(crate) fn with_k(ty: &NaiveType, m: usize, n: usize, k: usize) -> Self {
+        let encoded = [Weights::Encoded(Floats::Gaussian), Weights::Codes, Weights::Encoded(Floats::Asymmetric)];
+        let rows = if ty.dots.is_some() { &encoded[..] } else { &[Weights::Codes] };
         let tokens = [Floats::Gaussian, Floats::Asymmetric, Floats::Outlier];
         Self {
             ty: ty.ty,

@@ -7,5 +7,6 @@ mod properties;
 mod python;
 mod raw;
 mod source;
+mod split;
 mod walk;
 mod write;

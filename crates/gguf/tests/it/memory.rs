@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use keepq_gguf::{Gguf, Items};
+use keepq_gguf::{Gguf, Items, Source, open_set};
 
 use crate::raw::{Raw, tensor, value};
 
@@ -134,4 +134,16 @@ fn counts_reserve_nothing() {
         assert!(error.to_string().ends_with("the name is empty"), "{error}");
         assert!(peak <= 1024, "{peak} bytes");
     }
+}
+
+#[test]
+fn a_number_of_files_reserves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m-00001-of-65535.gguf");
+    let file = Raw::header(0, 2).key("split.no", value::U32).u32(0).key("split.count", value::U32).u32(65535);
+    std::fs::write(&path, file.0).unwrap();
+    let (error, calls, peak) = counted(|| open_set(&path, Source::map).unwrap_err());
+    assert!(error.to_string().ends_with("shard 2 of 65535 is missing, and 65533 more"), "{error}");
+    assert!(calls <= 64, "{calls} allocations");
+    assert!(peak <= 4096, "{peak} bytes");
 }

@@ -216,7 +216,7 @@ impl Any {
 }
 
 /// A type, dimensions and as many bytes as they take.
-fn any_tensor() -> impl Strategy<Value = (GgmlType, Vec<u64>, Vec<u8>)> {
+pub(crate) fn any_tensor() -> impl Strategy<Value = (GgmlType, Vec<u64>, Vec<u8>)> {
     let types = proptest::sample::select(GgmlType::ALL);
     (types, 1..4_u64, vec(1..4_u64, 0..3)).prop_flat_map(|(ty, blocks, more)| {
         let bytes = blocks * ty.block_bytes() as u64 * more.iter().product::<u64>();

@@ -1,6 +1,8 @@
-//! A file of the reference implementation: `data/python.py` wrote it with the `gguf` package.
+//! Files of the reference implementation: `data/python.py` and `data/python_split.py` wrote them with the `gguf` package.
 
-use keepq_gguf::{GgmlType, Gguf, Items, Value, ValueType};
+use std::path::Path;
+
+use keepq_gguf::{GgmlType, Gguf, Items, Source, Value, ValueType, open_set};
 
 const FILE: &[u8] = include_bytes!("../data/python.gguf");
 
@@ -69,4 +71,24 @@ fn tensors_are_those_that_were_written() {
     let stack = gguf.require_tensor("stack.i32").unwrap();
     let numbers: Vec<u8> = (0..24_i32).flat_map(i32::to_le_bytes).collect();
     assert_eq!((stack.data().unwrap(), stack.slices()), (numbers.as_slice(), 2));
+}
+
+#[test]
+fn a_set_is_as_it_was_written_from_any_of_its_files() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    for number in 1..=3 {
+        let set = open_set(folder.join(format!("python-0000{number}-of-00003.gguf")), Source::map).unwrap();
+        let gguf = set.parse().unwrap();
+        assert_eq!((gguf.shards(), gguf.require("general.name")), (3, Ok("in three files")));
+        assert!(gguf.require::<Items<'_, &str>>("array.strings").unwrap().eq(["<s>", "</s>"]));
+
+        let shards: Vec<usize> = gguf.tensors().iter().map(|tensor| tensor.shard()).collect();
+        assert_eq!(shards, [1, 1, 2, 2]);
+        for (number, tensor) in gguf.tensors().iter().enumerate() {
+            assert_eq!(tensor.name(), format!("blk.{number}.attn_norm.weight"));
+            let mut row = [0.0; 5];
+            tensor.matrix().unwrap().decode_row(0, &mut row).unwrap();
+            assert_eq!(row, [0.0, 1.0, 2.0, 3.0, 4.0].map(|value| value + 10.0 * number as f32));
+        }
+    }
 }

@@ -1,9 +1,9 @@
-//! [`Comparison`]: each arm's tokens against the oracle's.
+//! [`Comparison`]: each arm's tokens against the oracle's; [`PeerDivergence`]: a peer's against an arm's.
 
 use serde::Serialize;
 
 use super::arm::Arm;
-use super::summary::Summary;
+use super::summary::{ArmSummary, PeerSummary};
 
 /// Where an arm first generates another token than the oracle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -12,6 +12,26 @@ pub(super) struct Divergence {
     pub(super) position: usize,
     /// How far the oracle's first logit was above its second there.
     pub(super) oracle_lead: f32,
+}
+
+/// Where a peer first generates another token than an arm. Builds of llama.cpp differ among themselves, so it is no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct PeerDivergence {
+    /// Index into the generated tokens.
+    pub(super) position: usize,
+    /// How far the peer's first logit was above its second there.
+    pub(super) peer_lead: f32,
+    /// How far the arm's was.
+    pub(super) arm_lead: f32,
+}
+
+impl PeerDivergence {
+    /// The first; none where all tokens are the same.
+    pub(super) fn first(peer: &PeerSummary<'_>, arm: &ArmSummary) -> Option<Self> {
+        let (peer, arm) = (&peer.figures, &arm.figures);
+        let position = first_difference(&peer.ids, &arm.ids)?;
+        Some(Self { position, peer_lead: peer.leads[position], arm_lead: arm.leads[position] })
+    }
 }
 
 /// The arms against one of them.
@@ -26,10 +46,10 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn new(summaries: &[Summary], excuse_threshold: Option<f32>) -> Self {
+    pub(super) fn new(summaries: &[ArmSummary], excuse_threshold: Option<f32>) -> Self {
         let find = |arm| summaries.iter().find(|summary| summary.arm == arm);
         let reference = find(Arm::Oracle).or_else(|| find(Arm::Before));
-        let divergence = |summary: &Summary| reference.and_then(|reference| first_divergence(summary, reference));
+        let divergence = |summary: &ArmSummary| reference.and_then(|reference| first_divergence(summary, reference));
         Self {
             reference: reference.map(|reference| reference.arm),
             excuse_threshold,
@@ -60,30 +80,28 @@ impl Comparison {
     }
 }
 
-fn first_divergence(summary: &Summary, reference: &Summary) -> Option<Divergence> {
-    let position = summary.ids.iter().zip(&reference.ids).position(|(id, wanted)| id != wanted)?;
-    Some(Divergence { position, oracle_lead: reference.leads[position] })
+fn first_divergence(summary: &ArmSummary, reference: &ArmSummary) -> Option<Divergence> {
+    let position = first_difference(&summary.figures.ids, &reference.figures.ids)?;
+    Some(Divergence { position, oracle_lead: reference.figures.leads[position] })
+}
+
+fn first_difference(ids: &[u32], wanted: &[u32]) -> Option<usize> {
+    ids.iter().zip(wanted).position(|(id, wanted)| id != wanted)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::process::{Run, Work};
+    use super::super::example;
+    use super::super::peer::{Peer, Setting};
+    use super::super::run::Run;
     use super::*;
 
-    fn summary(arm: Arm, ids: [u32; 3]) -> Summary {
-        let work = Work { model: "m.gguf".into(), threads: 1, prompt: vec![1], gen_len: 3 };
-        let run = Run {
-            tier: "portable".into(),
-            load_ms: 1.0,
-            ttft_ms: 1.0,
-            tpot_ms: 1.0,
-            peak_rss_bytes: None,
-            weight_bytes: 1,
-            prompt_multiply_adds: 1,
-            ids: ids.into(),
-            leads: vec![1.0, 0.5, 0.25],
-        };
-        Summary::new(arm, &work, vec![run]).expect("a run")
+    fn run(ids: [u32; 3]) -> Run {
+        Run { ids: ids.into(), leads: vec![1.0, 0.5, 0.25], ..example::run() }
+    }
+
+    fn summary(arm: Arm, ids: [u32; 3]) -> ArmSummary {
+        example::arm(arm, &[run(ids)])
     }
 
     #[test]
@@ -114,5 +132,20 @@ mod tests {
         assert_eq!(comparison.reference, Some(Arm::Before));
         assert_eq!(comparison.first_divergence(Arm::After).map(|divergence| divergence.position), Some(2));
         assert_eq!(Comparison::new(&arms[1..], None).reference, None);
+    }
+
+    #[test]
+    fn a_peer_is_told_where_it_differs_with_both_leads() {
+        let (build, arm) = (example::build("0.4.0"), summary(Arm::After, [7, 8, 9]));
+        let peer = |ids| {
+            let run = Run { leads: vec![2.0, 0.125, 0.0], ..run(ids) };
+            let peer = Peer { build: &build, setting: Setting::Plain };
+            PeerSummary::new(peer, &example::work(), &[run]).expect("a run")
+        };
+        assert_eq!(PeerDivergence::first(&peer([7, 8, 9]), &arm), None);
+        assert_eq!(
+            PeerDivergence::first(&peer([7, 1, 2]), &arm),
+            Some(PeerDivergence { position: 1, peer_lead: 0.125, arm_lead: 0.5 })
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use keepq_gguf::{Gguf, Tensor, TypeIdError, Value};
+use keepq_gguf::{Gguf, Source, SourceSet, Tensor, TypeIdError, Value};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
@@ -17,7 +17,9 @@ const SHOWN: usize = 8;
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     path: String,
+    /// Of all files.
     bytes: usize,
+    files: Vec<FileRow>,
     version: u32,
     alignment: u32,
     #[serde(serialize_with = "metadata")]
@@ -26,6 +28,14 @@ pub(super) struct Report<'a> {
     totals: Vec<Total>,
     /// Types that this version does not know, with what is known of them.
     unknown_types: Vec<String>,
+}
+
+/// A file.
+#[derive(Serialize)]
+struct FileRow {
+    path: String,
+    bytes: usize,
+    tensors: usize,
 }
 
 /// A tensor.
@@ -38,8 +48,10 @@ struct TensorRow<'a> {
     shape: Vec<u64>,
     /// None where the type is unknown.
     bytes: Option<u64>,
-    /// From the start of the file.
+    /// From the start of its file.
     offset: u64,
+    /// Index into the files.
+    file: usize,
 }
 
 /// All tensors of one type.
@@ -53,12 +65,14 @@ struct Total {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(path: &Path, bytes: usize, gguf: &Gguf<'a>) -> Self {
+    pub(super) fn new(path: &Path, set: &SourceSet, gguf: &Gguf<'a>) -> Self {
+        let mut files: Vec<_> = set.sources().iter().map(FileRow::without_tensors).collect();
         let mut totals = BTreeMap::new();
         let mut unknown_types = BTreeMap::new();
         for tensor in gguf.tensors() {
             // In the order of the ids, those that are not known last.
             let place = tensor.ty().map_or_else(|error| (true, id_of(error)), |ty| (false, ty.id()));
+            files[tensor.shard()].tensors += 1;
             let total = totals.entry(place).or_insert_with(|| Total::none_of(tensor));
             total.tensors += 1;
             total.elements = total.elements.saturating_add(tensor.elements());
@@ -69,7 +83,8 @@ impl<'a> Report<'a> {
         }
         Self {
             path: path.display().to_string(),
-            bytes,
+            bytes: files.iter().map(|file| file.bytes).sum(),
+            files,
             version: gguf.version(),
             alignment: gguf.alignment(),
             metadata: gguf.metadata().collect(),
@@ -77,6 +92,12 @@ impl<'a> Report<'a> {
             totals: totals.into_values().collect(),
             unknown_types: unknown_types.into_values().collect(),
         }
+    }
+}
+
+impl FileRow {
+    fn without_tensors(source: &Source) -> Self {
+        Self { path: source.path().display().to_string(), bytes: source.as_bytes().len(), tensors: 0 }
     }
 }
 
@@ -88,6 +109,7 @@ impl<'a> TensorRow<'a> {
             shape: tensor.dims().to_vec(),
             bytes: tensor.byte_size(),
             offset: tensor.offset(),
+            file: tensor.shard(),
         }
     }
 }
@@ -157,19 +179,35 @@ impl Serialize for Json<'_> {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, bytes, version, alignment, metadata, tensors, totals, unknown_types } = self;
+        let Self { path, bytes, version, alignment, metadata, tensors, totals, unknown_types, files } = self;
         writeln!(f, "{path}: GGUF version {version}, {bytes} bytes, alignment {alignment}")?;
+
+        let is_set = files.len() > 1;
+        if is_set {
+            writeln!(f, "\n{} files", files.len())?;
+            let mut rows = vec![["file", "bytes", "tensors", "path"].map(str::to_owned)];
+            rows.extend((1..).zip(files).map(|(number, FileRow { path, bytes, tensors })| {
+                [number.to_string(), bytes.to_string(), tensors.to_string(), path.clone()]
+            }));
+            f.write_str(&aligned([Align::Right, Align::Right, Align::Right, Align::Left], &rows))?;
+        }
 
         writeln!(f, "\n{} keys", metadata.len())?;
         let keys: Vec<_> = metadata.iter().map(|(key, value)| [shown(key), value.to_string()]).collect();
         f.write_str(&aligned([Align::Left; 2], &keys))?;
 
         writeln!(f, "\n{} tensors", tensors.len())?;
-        let mut rows = vec![["name", "type", "shape", "bytes", "offset"].map(str::to_owned)];
-        rows.extend(tensors.iter().map(|TensorRow { name, ty, shape, bytes, offset }| {
-            [shown(name), ty.clone(), joined(shape), or_unknown(*bytes), offset.to_string()]
+        // The last column is empty, and so leaves no trace, where there is but one file.
+        let head = ["name", "type", "shape", "bytes", "offset", if is_set { "file" } else { "" }];
+        let mut rows = vec![head.map(str::to_owned)];
+        rows.extend(tensors.iter().map(|TensorRow { name, ty, shape, bytes, offset, file }| {
+            let file = if is_set { (file + 1).to_string() } else { String::new() };
+            [shown(name), ty.clone(), joined(shape), or_unknown(*bytes), offset.to_string(), file]
         }));
-        f.write_str(&aligned([Align::Left, Align::Left, Align::Right, Align::Right, Align::Right], &rows))?;
+        f.write_str(&aligned(
+            [Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right],
+            &rows,
+        ))?;
 
         writeln!(f, "\ntotals")?;
         let mut rows = vec![["type", "tensors", "elements", "bytes"].map(str::to_owned)];

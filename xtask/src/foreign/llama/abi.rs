@@ -1,8 +1,8 @@
 //! What libllama's C interface looks like in memory, and the proof that the opened library agrees.
 //!
 //! The layouts are those of llama.cpp's releases 0.4 and 0.5. They change between releases without
-//! a change of symbol names, so nothing is passed to the library before [`ModelParams::defaults`]
-//! and [`ContextParams::defaults`] have found every field where it is expected.
+//! a change of symbol names, so no struct is passed to the library before its `defaults` ([`ModelParams::defaults`],
+//! [`ContextParams::defaults`], [`QuantizeParams::defaults`]) has found every field where it is expected.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,6 +16,9 @@ pub(super) const LOAD_MODE_MMAP: c_int = 1;
 
 /// `enum ggml_log_level`: an error.
 pub(super) const LOG_LEVEL_ERROR: c_int = 4;
+
+/// `enum ggml_backend_dev_type`: a CPU with the system's memory.
+pub(super) const DEVICE_TYPE_CPU: c_int = 0;
 
 /// `ggml_log_callback`: level, text, the pointer given at registration.
 pub(super) type LogCallback = unsafe extern "C" fn(c_int, *const c_char, *mut c_void);
@@ -55,11 +58,15 @@ macro_rules! functions {
 }
 
 functions! {
-    /// What is used of libggml: the registry of computing backends.
+    /// What is used of libggml and libggml-base: the registry of computing backends, and threads.
     GgmlFunctions {
         fn ggml_backend_load(*const c_char) -> *mut c_void;
         fn ggml_backend_load_all_from_path(*const c_char);
         fn ggml_backend_reg_count() -> usize;
+        fn ggml_backend_reg_get_proc_address(*const c_void, *const c_char) -> *mut c_void;
+        fn ggml_backend_dev_by_type(c_int) -> *const c_void;
+        fn ggml_backend_dev_backend_reg(*const c_void) -> *const c_void;
+        fn ggml_threadpool_params_init(*mut c_void, c_int);
     }
 }
 
@@ -74,6 +81,8 @@ functions! {
         fn llama_context_default_params(*mut c_void) -> *mut c_void;
         fn llama_model_load_from_file(*const c_char, ModelParams) -> *mut c_void;
         fn llama_model_free(*mut c_void);
+        fn llama_model_quantize_default_params(*mut c_void) -> *mut c_void;
+        fn llama_model_quantize(*const c_char, *const c_char, *const QuantizeParams) -> u32;
         fn llama_model_get_vocab(*const c_void) -> *const c_void;
         fn llama_vocab_n_tokens(*const c_void) -> i32;
         fn llama_vocab_is_eog(*const c_void, i32) -> bool;
@@ -81,6 +90,7 @@ functions! {
         fn llama_token_to_piece(*const c_void, i32, *mut c_char, i32, i32, bool) -> i32;
         fn llama_init_from_model(*mut c_void, ContextParams) -> *mut c_void;
         fn llama_free(*mut c_void);
+        fn llama_attach_threadpool(*mut c_void, *mut c_void, *mut c_void);
         fn llama_n_batch(*const c_void) -> u32;
         fn llama_get_memory(*const c_void) -> *mut c_void;
         fn llama_memory_clear(*mut c_void, bool);
@@ -197,6 +207,27 @@ params! {
     }
 }
 
+params! {
+    /// `struct llama_model_quantize_params`.
+    QuantizeParams {
+        nthread: i32 = 0,
+        ftype: c_int = 7,
+        output_tensor_type: c_int = 43,
+        token_embedding_type: c_int = 43,
+        allow_requantize: u8 = 0,
+        quantize_output_tensor: u8 = 1,
+        only_copy: u8 = 0,
+        pure: u8 = 0,
+        keep_split: u8 = 0,
+        dry_run: u8 = 0,
+        imatrix: *const c_void = NULL,
+        kv_overrides: *const c_void = NULL,
+        tt_overrides: *const c_void = NULL,
+        prune_layers: *const c_void = NULL,
+        max_buf_size: usize = 8 << 30,
+    }
+}
+
 /// `struct llama_batch`. Null `pos`, `n_seq_id` and `seq_id` mean the next positions of sequence 0.
 #[repr(C)]
 pub(super) struct Batch {
@@ -209,9 +240,19 @@ pub(super) struct Batch {
     pub(super) logits: *const i8,
 }
 
-/// Room for a returned struct of unknown size, filled beforehand with [`POISON`].
+/// Room for a struct of unknown size, filled beforehand with [`POISON`].
 #[repr(C, align(16))]
-struct Room([u8; 1024]);
+pub(super) struct Room([u8; 1024]);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self([POISON; 1024])
+    }
+
+    pub(super) fn as_mut_ptr(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+}
 
 /// A byte that is no default of any field.
 const POISON: u8 = 0xA5;
@@ -224,10 +265,10 @@ const POISON: u8 = 0xA5;
 unsafe fn returned_struct<T: Copy>(function: ReturnsStruct) -> Result<T> {
     ensure!(cfg!(all(target_arch = "x86_64", unix)), "llama.cpp's libraries can be driven on x86-64 Unix only");
     let size = size_of::<T>();
-    let mut room = Room([POISON; 1024]);
+    let mut room = Room::new();
     // SAFETY: the check above makes `ReturnsStruct` the true convention for a struct that is larger
     // than two registers, and the room is writable, aligned and larger than any struct of libllama.
-    unsafe { function((&raw mut room).cast()) };
+    unsafe { function(room.as_mut_ptr()) };
     ensure!(room.0[size..].iter().all(|&byte| byte == POISON), "it is larger than the {size} bytes known");
     // SAFETY: `room` is initialised, aligned for any scalar, larger than a `T` (the slice above
     // would have panicked), and the caller vouches that any bytes are a valid `T`.
@@ -244,6 +285,7 @@ mod tests {
     fn sizes_are_those_of_the_c_structs() {
         assert_eq!(size_of::<ModelParams>(), 80);
         assert_eq!(size_of::<ContextParams>(), 160);
+        assert_eq!(size_of::<QuantizeParams>(), 64);
         assert_eq!(size_of::<Batch>(), 56);
     }
 

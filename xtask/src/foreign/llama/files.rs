@@ -76,13 +76,29 @@ impl Files {
                         .iter()
                         .filter_map(|name| name.strip_prefix("libggml-cpu-")?.strip_suffix(".so"))
                         .collect();
-                    bail!("{} has no {name}; its variants: {}", dir.display(), known.join(" "));
+                    let known = if known.is_empty() { "none but best".to_owned() } else { known.join(" ") };
+                    bail!("{} has no {name}; its variants: {known}", dir.display());
                 }
                 Some(dir.join(name))
             }
         };
         Ok(Self { base, ggml, llama, cpu })
     }
+}
+
+/// The CPU backend that this process has opened, by its file: the best one of a folder is picked by llama.cpp, which does not
+/// tell. None where the system does not list what is mapped.
+pub(super) fn opened_backend() -> Option<PathBuf> {
+    backend_in(&fs::read_to_string("/proc/self/maps").ok()?)
+}
+
+/// The first file of a CPU backend in Linux's list of mappings.
+fn backend_in(maps: &str) -> Option<PathBuf> {
+    let mut files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let is_backend = |file: &&Path| {
+        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("libggml-cpu"))
+    };
+    files.find(is_backend).map(Path::to_owned)
 }
 
 /// `<stem>.so` if it is there, else the only `<stem>.v<version>.so`.
@@ -129,6 +145,10 @@ mod tests {
             error_in(&[base, "libggml.so", "libllama.so", "libggml-cpu-x64.so", "libggml-cpu-zen4.so"], &haswell),
             "DIR has no libggml-cpu-haswell.so; its variants: x64 zen4"
         );
+        assert_eq!(
+            error_in(&[base, "libggml.so", "libllama.so", "libggml-cpu.so"], &haswell),
+            "DIR has no libggml-cpu-haswell.so; its variants: none but best"
+        );
     }
 
     #[test]
@@ -139,6 +159,16 @@ mod tests {
                 .starts_with("cannot read the folder of llama.cpp's libraries, no/such/folder: No such file"),
             "{error:#}"
         );
+    }
+
+    #[test]
+    fn the_backend_is_found_among_the_mappings() {
+        let maps = "5600-5700 r--p 00000000 08:01 12  /usr/bin/a program\n\
+                    7f00-7f10 rw-p 00000000 00:00 0\n\
+                    7f10-7f20 r--p 00000000 08:01 13  /a b/libggml-base.so\n\
+                    7f20-7f30 r--p 00000000 08:01 14  /a b/libggml-cpu-zen4.so\n";
+        assert_eq!(backend_in(maps).as_deref(), Some(Path::new("/a b/libggml-cpu-zen4.so")));
+        assert_eq!(backend_in("7f00-7f10 rw-p 00000000 00:00 0  [heap]\n"), None);
     }
 
     #[test]

@@ -1,0 +1,163 @@
+//! Eight rows of weights side by side: how instruction sets with products of bytes multiply.
+//!
+//! A lane is a row, so that there is nothing to add up across lanes, and each lane's chain is the one that defines the
+//! result. Few tokens take the codes as they lie ([`narrow`]); for more of them rows are decoded once ([`panel`]).
+//!
+//! Codes are unsigned bytes with their bias left in, which the sums of activations take away again. Several products are
+//! added up in 16 bits before they are widened, as many as never overflow them ([`Quantized::QUADS`]); where they are widened
+//! the scale of their sub-block is multiplied in. All of that is exact.
+
+mod narrow;
+mod panel;
+mod scales;
+
+use keepq_act::Q8Rows;
+
+use crate::{LANES, Quantized, Target};
+pub(crate) use narrow::{MOST_TOKENS, narrow};
+pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
+use scales::Scales;
+
+/// Eight rows of blocks from `first` on.
+#[inline(always)]
+fn rows<B>(blocks: &[B], row_blocks: usize, first: usize) -> [&[B]; LANES] {
+    let last = blocks.len() / row_blocks - 1;
+    // Past the last row that one stands in, and its results are not read.
+    let row = |r: usize| &blocks[(first + r).min(last) * row_blocks..][..row_blocks];
+    [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]
+}
+
+/// Block `b` of each row.
+#[inline(always)]
+fn blocks<B>([r, s, t, u, v, w, x, y]: [&[B]; LANES], b: usize) -> [&B; LANES] {
+    [&r[b], &s[b], &t[b], &u[b], &v[b], &w[b], &x[b], &y[b]]
+}
+
+/// Codes of 32 elements: four neighbours of each row in turn, then the next four.
+#[inline(always)]
+fn codes<T: Target, B: Quantized>(target: T, [r, s, t, u, v, w, x, y]: [&B; LANES], group: usize) -> [T::Bytes; 8] {
+    let bytes = |row: &B| row.bytes(target, group);
+    target.columns([bytes(r), bytes(s), bytes(t), bytes(u), bytes(v), bytes(w), bytes(x), bytes(y)])
+}
+
+/// The codes and sums of block `b` of each token.
+#[derive(Clone, Copy)]
+struct Tokens<'x, const M: usize> {
+    codes: [&'x [[i8; 32]]; M],
+    sums: [&'x [[i16; 2]]; M],
+}
+
+impl<'x, const M: usize> Tokens<'x, M> {
+    #[inline(always)]
+    fn new<B: Quantized>(x: [Q8Rows<'x>; M], b: usize) -> Self {
+        let mut tokens = Self { codes: [&[]; M], sums: [&[]; M] };
+        for t in 0..M {
+            tokens.codes[t] = &x[t].codes[b * B::GROUPS..][..B::GROUPS];
+            tokens.sums[t] = &x[t].sums[b * B::GROUPS..][..B::GROUPS];
+        }
+        tokens
+    }
+}
+
+/// Adds the products of a group of 32 elements to `isum`, for `H` eights of rows and `M` tokens.
+///
+/// `codes(q, half)` are those of elements `4 q` to `4 q + 3`, `scale(j, half)` is that of the group's sub-block `j`.
+#[inline(always)]
+fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
+    target: T,
+    x: [&[i8; 32]; M],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; H]; M],
+) {
+    for first in (0..8).step_by(B::QUADS) {
+        let mut sum = [[target.nothing(); H]; M];
+        for q in first..first + B::QUADS {
+            let mut w = [codes(q, 0); H];
+            for half in 1..H {
+                w[half] = codes(q, half);
+            }
+            for t in 0..M {
+                let x = target.splat_bytes(x[t].as_chunks().0[q]);
+                for half in 0..H {
+                    sum[t][half] = if B::SIGNED {
+                        target.signed_products(w[half], x)
+                    } else {
+                        target.add_products(sum[t][half], w[half], x)
+                    };
+                }
+            }
+        }
+        for t in 0..M {
+            for half in 0..H {
+                isum[t][half] = if B::SUB_BLOCKS {
+                    target.widen_scaled(isum[t][half], sum[t][half], scale(4 * first / B::SUB_BLOCK, half))
+                } else {
+                    target.widen(isum[t][half], sum[t][half])
+                };
+            }
+        }
+    }
+}
+
+/// The integer sums of minima, or of what takes the bias of the codes away again, by the sums of a block's activations.
+///
+/// `offsets(g, half)` are those of group `g`.
+#[inline(always)]
+fn offset_sums<T: Target, B: Quantized, const H: usize, const M: usize>(
+    target: T,
+    x: [&[[i16; 2]]; M],
+    offsets: impl Fn(usize, usize) -> T::Pairs,
+) -> [[T::I32s; H]; M] {
+    let mut offset_sums = [[target.splat_i32(0); H]; M];
+    for t in 0..M {
+        if B::SUB_BLOCKS && (B::HAS_MIN || B::BIAS > 0) {
+            for g in 0..B::GROUPS {
+                for half in 0..H {
+                    offset_sums[t][half] = target.dot_pairs(offset_sums[t][half], offsets(g, half), x[t][g]);
+                }
+            }
+        } else if B::HAS_MIN || B::BIAS > 0 {
+            let sum = i32::from(x[t][0][0]) + i32::from(x[t][0][1]);
+            offset_sums[t] = [target.splat_i32(if B::HAS_MIN { sum } else { -i32::from(B::BIAS) * sum }); H];
+        }
+    }
+    offset_sums
+}
+
+/// Carries the chains of a token on by a block: a step for the scale, and one for the minimum.
+#[inline(always)]
+fn step<T: Target, B: Quantized>(
+    target: T,
+    acc: T::F32s,
+    [scale, min]: [T::F32s; 2],
+    x_scale: f32,
+    isum: T::I32s,
+    msum: T::I32s,
+) -> T::F32s {
+    let x_scale = target.splat(x_scale);
+    let p = target.mul(scale, x_scale);
+    let acc = target.add(acc, target.mul(p, target.to_f32(isum)));
+    if !B::HAS_MIN {
+        return acc;
+    }
+    let p = target.mul(min, x_scale);
+    target.add(acc, target.mul(p, target.to_f32(msum)))
+}
+
+/// Calls `body` with the number of each group, one or eight, each call a copy of its own: shifts and places that depend on
+/// the number are then known when it is compiled.
+#[inline(always)]
+fn each_group<B: Quantized>(mut body: impl FnMut(usize)) {
+    const { assert!(B::GROUPS == 1 || B::GROUPS == 8) }
+    body(0);
+    if B::GROUPS == 8 {
+        body(1);
+        body(2);
+        body(3);
+        body(4);
+        body(5);
+        body(6);
+        body(7);
+    }
+}

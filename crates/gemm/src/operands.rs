@@ -1,0 +1,173 @@
+//! [`Job`]: activations and weights that fit each other, and where the results go.
+
+use std::ops::Range;
+
+use keepq_act::{ActFormat, ActRows, Acts};
+use keepq_blocks::{GgmlType, Matrix};
+use keepq_dot::kn::{self, KnMatrix};
+use keepq_dot::{Product, ProductError};
+use keepq_simd::Tier;
+
+use crate::ColumnsMut;
+use crate::scratch::Worker;
+
+/// Tokens that a strip runs against at a time: their results stay in L1, and decoding the strip's weights again for
+/// the next ones costs one part in so many.
+const TOKENS: usize = 256;
+
+/// Weights in one of the two orientations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Weights<'a> {
+    /// `w[n,k]`, of any type.
+    Nk(Matrix<'a>),
+    /// `w[k,n]`.
+    Kn(KnMatrix<'a>),
+}
+
+impl<'a> Weights<'a> {
+    pub(crate) fn ty(&self) -> GgmlType {
+        match self {
+            Self::Nk(w) => w.ty(),
+            Self::Kn(_) => GgmlType::BF16,
+        }
+    }
+
+    /// The activations they are multiplied by; `None` where there is no kernel.
+    pub(crate) fn format(&self) -> Option<ActFormat> {
+        ActFormat::for_weights(self.ty())
+    }
+
+    /// The pair, where the two fit.
+    pub(crate) fn by(self, x: ActRows<'a>) -> Result<Operands<'a>, ProductError> {
+        match self {
+            Self::Nk(w) => Product::new(x, w).map(Operands::Nk),
+            Self::Kn(w) => {
+                let Acts::F32(elements) = x.typed() else {
+                    let (ty, wanted) = (GgmlType::BF16, ActFormat::F32);
+                    return Err(ProductError::WrongFormat { ty, wanted, found: x.format() });
+                };
+                if x.k() != w.k() {
+                    return Err(ProductError::WrongK { weights: w.k(), activations: x.k() });
+                }
+                Ok(Operands::Kn { x: elements, m: x.m(), w })
+            }
+        }
+    }
+}
+
+/// A pair that can be multiplied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operands<'a> {
+    Nk(Product<'a>),
+    /// `m` tokens as floats.
+    Kn {
+        x: &'a [f32],
+        m: usize,
+        w: KnMatrix<'a>,
+    },
+}
+
+impl Operands<'_> {
+    pub(crate) const fn m(&self) -> usize {
+        match self {
+            Self::Nk(product) => product.x().m(),
+            Self::Kn { m, .. } => *m,
+        }
+    }
+
+    pub(crate) const fn n(&self) -> usize {
+        match self {
+            Self::Nk(product) => product.w().n(),
+            Self::Kn { w, .. } => w.n(),
+        }
+    }
+
+    pub(crate) const fn k(&self) -> usize {
+        match self {
+            Self::Nk(product) => product.w().k(),
+            Self::Kn { w, .. } => w.k(),
+        }
+    }
+
+    /// Columns of the output that are computed together.
+    pub(crate) const fn strip(&self, tier: Tier) -> usize {
+        match self {
+            Self::Nk(_) => tier.strip_rows(),
+            Self::Kn { .. } => kn::COLUMNS,
+        }
+    }
+
+    /// The results of some columns and tokens, row after row, to `out`.
+    fn multiply(
+        &self,
+        tier: Tier,
+        columns: Range<usize>,
+        tokens: Range<usize>,
+        out: &mut [f32],
+        kernel: &mut keepq_dot::Scratch,
+        partial: &mut [f32],
+    ) {
+        match self {
+            Self::Nk(product) => tier.strip(product.rows(columns).tokens(tokens), out, kernel),
+            Self::Kn { x, w, .. } => {
+                let x = &x[tokens.start * w.k()..tokens.end * w.k()];
+                tier.kn_strip(x, *w, columns, out, partial);
+            }
+        }
+    }
+}
+
+/// Some of the tokens of a pair by all of its weights, and the rows of the output that their results are.
+#[derive(Clone, Debug)]
+pub(crate) struct Job<'a> {
+    pub(crate) operands: Operands<'a>,
+    pub(crate) tokens: Range<usize>,
+    /// A row for each of the tokens; `None` where each token is the row of its own number.
+    pub(crate) rows: Option<&'a [usize]>,
+}
+
+impl<'a> Job<'a> {
+    /// All tokens, each a row.
+    pub(crate) const fn all(operands: Operands<'a>) -> Self {
+        Self { operands, tokens: 0..operands.m(), rows: None }
+    }
+
+    /// Grows a worker to what any of the pair's tokens need: whichever these are, the next call finds it there.
+    pub(crate) fn fit(&self, tier: Tier, worker: &mut Worker) {
+        let tokens = TOKENS.min(self.operands.m());
+        worker.fit_tile(tokens * self.operands.strip(tier));
+        match &self.operands {
+            Operands::Nk(product) => worker.kernel.fit(product),
+            Operands::Kn { .. } => worker.fit_partial(tokens * kn::SCRATCH),
+        }
+    }
+
+    /// Computes the columns of the tokens' rows, strip after strip.
+    pub(crate) fn run(&self, tier: Tier, columns: &mut ColumnsMut<'_>, worker: &mut Worker) {
+        let all = columns.columns();
+        let Worker { kernel, tile, partial } = worker;
+        for first in all.clone().step_by(self.operands.strip(tier)) {
+            let strip = first..all.end.min(first + self.operands.strip(tier));
+            let place = first - all.start..strip.end - all.start;
+            for start in self.tokens.clone().step_by(TOKENS) {
+                let tokens = start..self.tokens.end.min(start + TOKENS);
+                if tokens.len() == 1 {
+                    // The strip's outputs are contiguous in `y`.
+                    let out = &mut columns.row_mut(self.row(start))[place.clone()];
+                    self.operands.multiply(tier, strip.clone(), tokens, out, kernel, partial);
+                    continue;
+                }
+                let tile = &mut tile[..tokens.len() * strip.len()];
+                self.operands.multiply(tier, strip.clone(), tokens, tile, kernel, partial);
+                for (t, results) in tile.chunks_exact(strip.len()).enumerate() {
+                    columns.row_mut(self.row(start + t))[place.clone()].copy_from_slice(results);
+                }
+            }
+        }
+    }
+
+    /// The row of the output that belongs to a token.
+    fn row(&self, token: usize) -> usize {
+        self.rows.map_or(token, |rows| rows[token - self.tokens.start])
+    }
+}

@@ -1,0 +1,121 @@
+//! `xtask quantize`: writes a model file with its matrices in another type.
+//!
+//! It does what llama.cpp's `llama-quantize --pure --allow-requantize` does, and writes the same file to the last byte (but
+//! for trailing dimensions of 1, which llama.cpp drops): the tensors that it would quantize are decoded and encoded row by
+//! row, all to one type (where a row is no whole number of blocks, to its fallback), and the others are copied. So is the
+//! metadata, but for the two keys that tell of the type. Of a set of files it makes one.
+//!
+//! What would poison a model is refused, as in llama.cpp, but named: tensor, row and block of an element that is not finite
+//! in the source, or would not be in the new type.
+
+pub(crate) mod llama;
+mod plan;
+mod report;
+mod rows;
+mod selection;
+mod target;
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_gemm::{Executor, Rayon, Serial, threads_from_env};
+use keepq_gguf::write::{WriteError, Writer};
+use keepq_gguf::{Gguf, Source, SourceSet, open_set};
+
+use crate::files::{self, Replacement};
+use crate::runtime;
+use plan::Plan;
+use report::Report;
+pub(crate) use target::Target;
+
+/// The version of the block formats, which ggml counts.
+const FORMATS_VERSION: u32 = 2;
+
+/// The keys that tell of the type; they come last, as llama.cpp writes them.
+const VERSION_KEY: &str = "general.quantization_version";
+const FILE_TYPE_KEY: &str = "general.file_type";
+
+/// The keys of a file that is one of several, which the new one is not.
+const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"];
+
+/// The arguments of `quantize`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The GGUF file to read, or any file of a set
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// The type to quantize to; rows that are no whole blocks of it get another one
+    #[arg(long = "type", value_name = "TYPE", value_parser = Target::parser(), ignore_case = true)]
+    target: Target,
+    /// The GGUF file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
+    #[arg(long, value_name = "N", value_parser = runtime::thread_count)]
+    threads: Option<usize>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let executor: Box<dyn Executor> = match args.threads.map_or_else(threads_from_env, Ok)? {
+        1 => Box::new(Serial),
+        threads => Box::new(Rayon::new(threads)?),
+    };
+    let set = open_set(&args.from, Source::map)?;
+    let gguf = set.parse()?;
+    let plan = Plan::new(&gguf, args.target).with_context(|| args.from.display().to_string())?;
+
+    check_place(&set, &args.out)?;
+    let mut replacement = Replacement::of(&args.out)?;
+    let bytes = write(&gguf, &plan, &*executor, replacement.file()).map_err(|error| {
+        let path = if matches!(error, WriteError::Io(_)) { &args.out } else { &args.from };
+        anyhow::Error::new(error).context(path.display().to_string())
+    })?;
+    replacement.finish()?;
+
+    let before: usize = set.sources().iter().map(|source| source.as_bytes().len()).sum();
+    let report = Report::new(&plan, (&args.from, before as u64), (&args.out, bytes));
+    files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })
+}
+
+/// Refuses to write over the source, by whatever name, and over what is no file.
+fn check_place(set: &SourceSet, out: &Path) -> Result<()> {
+    // What cannot be asked for is not there, or cannot be written either, which is said then.
+    let Ok(there) = fs::metadata(out) else { return Ok(()) };
+    ensure!(there.is_file(), "{} is in the way: it is no file", out.display());
+    for source in set.sources() {
+        let source = fs::metadata(source.path()).with_context(|| source.path().display().to_string())?;
+        let is_source = (there.dev(), there.ino()) == (source.dev(), source.ino());
+        ensure!(!is_source, "{} is the source: it is not written over", out.display());
+    }
+    Ok(())
+}
+
+/// Writes the file, and gives its length.
+fn write(gguf: &Gguf<'_>, plan: &Plan<'_>, executor: &dyn Executor, out: &mut File) -> Result<u64, WriteError> {
+    let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} ({elapsed}) {msg}");
+    let progress = ProgressBar::new(plan.bytes())
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(style.expect("a template without mistakes"));
+
+    let mut writer = Writer::new();
+    let is_replaced = |key: &str| SPLIT_KEYS.contains(&key) || [VERSION_KEY, FILE_TYPE_KEY].contains(&key);
+    for (key, value) in gguf.metadata().filter(|(key, _)| !is_replaced(key)) {
+        writer.put(key, value)?;
+    }
+    writer.put(VERSION_KEY, FORMATS_VERSION)?;
+    writer.put(FILE_TYPE_KEY, plan.target.file_type())?;
+    for step in &plan.steps {
+        let progress = &progress;
+        writer.tensor_with(step.tensor.name(), step.to, step.tensor.dims(), move |out| {
+            progress.set_message(step.tensor.name().to_owned());
+            rows::write(step, executor, progress, out)
+        })?;
+    }
+    writer.write_to(out)
+}
