@@ -10,6 +10,7 @@
 //! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
 
 pub(crate) mod architectures;
+pub(crate) mod large;
 mod random;
 mod vocabulary;
 mod weights;
@@ -90,31 +91,36 @@ fn bytes() -> Result<Vec<u8>> {
     let tensors = tensors(&vocabulary).context("cannot encode the synthetic model")?;
 
     let mut writer = Writer::new();
-    writer.put("general.architecture", "llama")?;
-    writer.put("general.name", "keepq synthetic")?;
-    writer.put("llama.context_length", CONTEXT)?;
-    for (key, value) in [
-        ("block_count", SHAPE.layers),
-        ("embedding_length", SHAPE.embedding),
-        ("feed_forward_length", SHAPE.feed_forward),
-        ("attention.head_count", SHAPE.heads),
-        ("attention.head_count_kv", SHAPE.kv_heads),
-        ("attention.key_length", SHAPE.head),
-        ("attention.value_length", SHAPE.head),
-        ("rope.dimension_count", SHAPE.head),
-        ("vocab_size", vocabulary.tokens.len()),
-    ] {
-        writer.put(&format!("llama.{key}"), u32::try_from(value)?)?;
-    }
-    writer.put("llama.attention.layer_norm_rms_epsilon", 1e-5_f32)?;
-    writer.put("llama.rope.freq_base", 10_000.0_f32)?;
-    vocabulary.put(&mut writer)?;
+    put_keys(&mut writer, "keepq synthetic", &SHAPE, &vocabulary)?;
     for tensor in &tensors {
         writer.tensor(&tensor.name, tensor.ty, &tensor.dims, &tensor.data)?;
     }
     let mut bytes = Vec::new();
     writer.write_to(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Adds all keys of a model of this shape.
+fn put_keys(writer: &mut Writer<'_>, name: &str, shape: &Shape, vocabulary: &Vocabulary) -> Result<()> {
+    writer.put("general.architecture", "llama")?;
+    writer.put("general.name", name)?;
+    writer.put("llama.context_length", CONTEXT)?;
+    for (key, value) in [
+        ("block_count", shape.layers),
+        ("embedding_length", shape.embedding),
+        ("feed_forward_length", shape.feed_forward),
+        ("attention.head_count", shape.heads),
+        ("attention.head_count_kv", shape.kv_heads),
+        ("attention.key_length", shape.head),
+        ("attention.value_length", shape.head),
+        ("rope.dimension_count", shape.head),
+        ("vocab_size", vocabulary.tokens.len()),
+    ] {
+        writer.put(&format!("llama.{key}"), u32::try_from(value)?)?;
+    }
+    writer.put("llama.attention.layer_norm_rms_epsilon", 1e-5_f32)?;
+    writer.put("llama.rope.freq_base", 10_000.0_f32)?;
+    Ok(vocabulary.put(writer)?)
 }
 
 /// A tensor as the file has it.

@@ -11,9 +11,11 @@ use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 
+use super::quantize::Target;
 use crate::files::{self, Replacement};
 use crate::runtime::megabytes;
 use crate::synth::architectures::Tiny;
+use crate::synth::large::{self, Large};
 use crate::{cache, sha256};
 use published::Published;
 
@@ -23,6 +25,10 @@ pub(crate) struct Args {
     /// Which model
     #[arg(value_name = "NAME", value_parser = names())]
     model: String,
+    /// The type of the matrices of synth-1b
+    #[arg(long = "type", value_name = "TYPE", value_parser = Target::parser(), ignore_case = true)]
+    #[arg(required_if_eq("model", large::NAME))]
+    target: Option<Target>,
     /// Print the path and what is known of the file as JSON
     #[arg(long)]
     json: bool,
@@ -42,14 +48,19 @@ struct Answer<'a> {
 
 /// All names, for the command line.
 fn names() -> Vec<&'static str> {
-    Published::names().into_iter().chain(Tiny::ALL.iter().map(|tiny| tiny.name)).collect()
+    Published::names().into_iter().chain([large::NAME]).chain(Tiny::ALL.iter().map(|tiny| tiny.name)).collect()
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = cache::folder(args.dir.as_deref())?;
-    let path = match Tiny::ALL.iter().find(|tiny| tiny.name == args.model) {
-        Some(tiny) => tiny.file_in(&folder)?,
-        None => published(Published::named(&args.model)?, &folder)?,
+    let tiny = Tiny::ALL.iter().find(|tiny| tiny.name == args.model);
+    let path = match (args.target, tiny) {
+        (Some(target), _) => {
+            ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
+            Large::new(target.ty()).file_in(&folder)?
+        }
+        (None, Some(tiny)) => tiny.file_in(&folder)?,
+        (None, None) => published(Published::named(&args.model)?, &folder)?,
     };
     if args.json {
         let (sha256, bytes) = (&*sha256::of_file(&path)?, fs::metadata(&path)?.len());

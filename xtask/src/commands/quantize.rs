@@ -29,7 +29,7 @@ use crate::files::{self, Replacement};
 use crate::runtime;
 use plan::Plan;
 use report::Report;
-use target::Target;
+pub(crate) use target::Target;
 
 /// The version of the block formats, which ggml counts.
 const FORMATS_VERSION: u32 = 2;

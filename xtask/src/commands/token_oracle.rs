@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_gguf::{Source, open_set};
 
 use super::excuse;
 use crate::files::{self, Replacement};
@@ -20,7 +21,7 @@ use crate::token_oracle::{Prompt, TokenOracle};
 /// The arguments of `token-oracle`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file
+    /// The GGUF file, or any file of a set
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The folder of llama.cpp's libraries
@@ -46,8 +47,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let name = name.with_context(|| format!("{} has no name to call the model by", args.out.display()))?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let out = Replacement::of(&args.out)?;
-    let sha256 = sha256::of_file(&args.model)?;
-    let (produced_by, prompts) = continued(args)?;
+    let set = open_set(&args.model, Source::map)?;
+    let sha256 = sha256::of_set(&set);
+    // Of a set, llama.cpp opens no file but the first.
+    let (produced_by, prompts) = continued(args, set.sources()[0].path())?;
     let mut oracle =
         TokenOracle { model: name.to_owned(), sha256: Some(sha256.clone()), produced_by, two_builds: None, prompts };
 
@@ -67,14 +70,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// What computes, in words, and what it makes of the prompts.
-fn continued(args: &Args) -> Result<(String, Vec<Prompt>)> {
+fn continued(args: &Args, model: &Path) -> Result<(String, Vec<Prompt>)> {
     let texts: Vec<&str> = match &args.prompts[..] {
         [] => prompts::TEXTS.to_vec(),
         own => own.iter().map(String::as_str).collect(),
     };
     ensure!(texts.iter().all(|text| !text.is_empty()), "a prompt is empty");
     let llama = Llama::load(&args.llama, &args.variant)?;
-    let model = llama.model(&args.model, &ModelOptions { mmap: true, repack: false })?;
+    let model = llama.model(model, &ModelOptions { mmap: true, repack: false })?;
     let progress = ProgressBar::new(texts.len() as u64)
         .with_finish(ProgressFinish::AndClear)
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} prompts ({elapsed})")?);

@@ -1,4 +1,4 @@
-//! The vocabulary: the 256 bytes, some pairs of letters, two marks.
+//! The vocabulary: the 256 bytes, some pairs of letters, invented words where it is to be large, two marks.
 
 use keepq_gguf::write::{WriteError, Writer};
 
@@ -22,18 +22,33 @@ pub(super) struct Vocabulary {
     pub(super) tokens: Vec<String>,
 }
 
+/// What invented words are put together from: `ba` to `zu`.
+const CONSONANTS: &[u8; 20] = b"bcdfghjklmnpqrstvwxz";
+const VOWELS: &[u8; 5] = b"aeiou";
+const SYLLABLES: usize = CONSONANTS.len() * VOWELS.len();
+
+/// Syllables of a word: longer than any of the pairs, so that no word is one.
+const WORD: u32 = 3;
+
 impl Vocabulary {
     pub(super) fn new() -> Self {
+        Self::with_words(0)
+    }
+
+    /// With this many invented words, up to a million. No merge makes one of a text: they are what the model says.
+    pub(super) fn with_words(count: usize) -> Self {
+        assert!(count <= SYLLABLES.pow(WORD), "there are not {count} different words");
         let bytes = byte_characters().map(String::from);
         let pairs = PAIRS.iter().map(|pair| pair.replace(' ', ""));
+        let words = (0..count).map(word);
         let marks = MARKS.map(str::to_owned);
-        Self { tokens: bytes.into_iter().chain(pairs).chain(marks).collect() }
+        Self { tokens: bytes.into_iter().chain(pairs).chain(words).chain(marks).collect() }
     }
 
     /// The tokens that are plain text.
     pub(super) fn words(&self) -> Vec<usize> {
-        let pairs = self.tokens.len() - MARKS.len() - PAIRS.len()..self.tokens.len() - MARKS.len();
-        (b'a'..=b'z').map(usize::from).chain(pairs).collect()
+        let visible = 256..self.tokens.len() - MARKS.len();
+        (b'a'..=b'z').map(usize::from).chain(visible).collect()
     }
 
     /// Adds the tokenizer's keys.
@@ -51,6 +66,15 @@ impl Vocabulary {
     }
 }
 
+/// The word of this number: a space and syllables, such as ` bacedu`.
+fn word(number: usize) -> String {
+    let syllables = (0..WORD).rev().flat_map(|place| {
+        let syllable = number / SYLLABLES.pow(place) % SYLLABLES;
+        [CONSONANTS[syllable / VOWELS.len()], VOWELS[syllable % VOWELS.len()]]
+    });
+    std::iter::once('Ġ').chain(syllables.map(char::from)).collect()
+}
+
 /// GPT-2's character for each byte: itself where it is visible, else the next one from U+0100 on.
 fn byte_characters() -> [char; 256] {
     let mut invisible = '\u{100}'..;
@@ -58,4 +82,21 @@ fn byte_characters() -> [char; 256] {
         visible @ (b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff) => visible.into(),
         _ => invisible.next().unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// llama.cpp ends the process where two tokens have the same text.
+    #[test]
+    fn tokens_are_different_from_each_other() {
+        let Vocabulary { tokens } = Vocabulary::with_words(20_000);
+        assert_eq!(tokens.len(), 256 + PAIRS.len() + 20_000 + MARKS.len());
+        assert_eq!(tokens.iter().collect::<HashSet<_>>().len(), tokens.len());
+        assert_eq!(tokens[256 + PAIRS.len()..][..2], ["Ġbababa", "Ġbababe"]);
+        assert_eq!(tokens[tokens.len() - 2..], MARKS);
+    }
 }

@@ -8,6 +8,7 @@
 use super::random::Random;
 
 /// The numbers that describe the model.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) layers: usize,
     pub(super) embedding: usize,
@@ -22,7 +23,7 @@ impl Shape {
         self.heads * self.head
     }
 
-    const fn kv_width(&self) -> usize {
+    pub(super) const fn kv_width(&self) -> usize {
         self.kv_heads * self.head
     }
 }
@@ -63,16 +64,16 @@ pub(super) struct Layer {
 }
 
 /// How far a gate opens to its token.
-const GATE: f32 = 4.0;
+pub(super) const GATE: f32 = 4.0;
 
 /// The length of what an association adds to the stream, at most.
-const STRENGTH: f32 = 0.4;
+pub(super) const STRENGTH: f32 = 0.4;
 
 /// What the last layer takes of the token itself out of the stream: else the head would find it again.
-const FORGET: f32 = 2.0;
+pub(super) const FORGET: f32 = 2.0;
 
 /// The length of what attention adds to the stream in a layer.
-const CONTEXT: f32 = 0.2;
+pub(super) const CONTEXT: f32 = 0.2;
 
 /// The matrices of a layer, whose neurons answer to the tokens `known` in turn. `words` are the tokens that may follow.
 pub(super) fn layer(

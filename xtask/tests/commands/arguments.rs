@@ -20,7 +20,7 @@ fn an_unknown_value_is_named_with_its_flag() {
         (&["generate", "--model", model, "--prompt", "a", "--tokens", "1000000"], "the model's context of 8192"),
         (&["generate", "--model", model, "--prompt", ""], "the prompt \"\" has no tokens"),
         (&["generate", "--prompt", "a"], "--model <FILE>"),
-        (&["model", "nosuch"], "'nosuch' for '<NAME>' [possible values: smollm2, "),
+        (&["model", "nosuch"], "'nosuch' for '<NAME>' [possible values: smollm2, gemma3-270m, synth-1b, "),
         (&["inspect"], "<FILE>"),
         (&["sideways"], "'sideways'"),
     ] {
@@ -67,7 +67,11 @@ fn a_place_that_cannot_be_written_to_is_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_read_only_folder_is_named() {
-    for arguments in [&["model", "smollm2", "--dir", "/proc"][..], &["bench", "--reps=1", "--ids", "/proc/ids"]] {
+    for arguments in [
+        &["model", "smollm2", "--dir", "/proc"][..],
+        &["model", "synth-1b", "--type", "q4_k", "--dir", "/proc"],
+        &["bench", "--reps=1", "--ids", "/proc/ids"],
+    ] {
         let line = refusal(&mut xtask(arguments));
         assert!(line.starts_with("cannot write in the folder /proc: "), "{line}");
     }

@@ -5,10 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{names_in, printed, refusal, temporary_folder, xtask};
-
-/// The variable that names a folder of llama.cpp's libraries.
-const LLAMA: &str = "KEEPQ_LLAMA";
+use crate::support::{llama_libraries, names_in, printed, refusal, temporary_folder, xtask};
 
 /// The keys that each line begins with.
 const KEYS: [&str; 12] = [
@@ -134,10 +131,7 @@ fn a_peer_that_cannot_be_opened_is_named_with_the_reason() {
 
 #[test]
 fn llama_cpp_runs_beside_the_arms() {
-    let Some(folder) = std::env::var_os(LLAMA) else {
-        eprintln!("skipped: {LLAMA} is not set to a folder of llama.cpp's libraries");
-        return;
-    };
+    let Some(folder) = llama_libraries() else { return };
     let dir = temporary_folder();
     let path = dir.path().join("ids.json");
     let mut command = bench("2");

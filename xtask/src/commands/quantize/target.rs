@@ -43,7 +43,7 @@ impl Target {
     }
 
     /// The type.
-    pub(super) const fn ty(self) -> GgmlType {
+    pub(crate) const fn ty(self) -> GgmlType {
         self.ty
     }
 

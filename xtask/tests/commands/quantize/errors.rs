@@ -81,15 +81,15 @@ fn elements_that_are_not_finite_are_named_and_an_old_file_stays() {
     fs::write(&out, "old").expect("a written file");
     let f16_nan = 0x7e00_u16.to_le_bytes();
     let (infinity, large) = (f32::INFINITY.to_le_bytes(), 1e9_f32.to_le_bytes());
-    // Rows of 288 elements are nine blocks of Q8_0.
+    // Rows of 512 elements are sixteen blocks of Q8_0.
     for (name, at, bytes, ty, wanted) in [
-        ("blk.4.attn_output.weight", (5 * 9 + 3) * 34, &f16_nan[..], "Q4_0", "block 3 of row 5 is not finite"),
+        ("blk.1.attn_q.weight", (5 * 16 + 3) * 34, &f16_nan[..], "Q4_0", "block 3 of row 5 is not finite"),
         // The same where the tensor is copied.
-        ("blk.4.attn_output.weight", (5 * 9 + 3) * 34, &f16_nan, "Q8_0", "block 3 of row 5 is not finite"),
+        ("blk.1.attn_q.weight", (5 * 16 + 3) * 34, &f16_nan, "Q8_0", "block 3 of row 5 is not finite"),
         ("blk.2.ffn_norm.weight", 7 * 4, &infinity, "Q4_0", "block 7 of row 0 is not finite"),
         // An F32 matrix: finite, but not with a scale of 16 bits.
-        ("blk.7.attn_output.weight", (60 * 288 + 40) * 4, &large, "Q8_0", "block 1 of row 60 is too large for Q8_0"),
-        ("blk.7.attn_output.weight", (60 * 288 + 40) * 4, &large, "F16", "block 40 of row 60 is too large for F16"),
+        ("blk.2.attn_q.weight", (60 * 512 + 40) * 4, &large, "Q8_0", "block 1 of row 60 is too large for Q8_0"),
+        ("blk.2.attn_q.weight", (60 * 512 + 40) * 4, &large, "F16", "block 40 of row 60 is too large for F16"),
     ] {
         damage(&file, name, at, bytes);
         for threads in ["1", "3"] {
@@ -98,8 +98,8 @@ fn elements_that_are_not_finite_are_named_and_an_old_file_stays() {
         }
     }
     // Of two the first is named, on any number of threads.
-    damage(&file, "blk.7.attn_output.weight", 500 * 288 * 4, &infinity);
-    overwrite(&file, "blk.7.attn_output.weight", 30 * 288 * 4, &infinity);
+    damage(&file, "blk.2.attn_q.weight", 270 * 512 * 4, &infinity);
+    overwrite(&file, "blk.2.attn_q.weight", 30 * 512 * 4, &infinity);
     let line = refusal(quantize(&file, "Q4_0", &out).args(["--threads", "3"]));
     assert!(line.ends_with("block 0 of row 30 is not finite"), "{line}");
     assert_eq!(fs::read(&out).expect("a file"), b"old");
@@ -123,10 +123,10 @@ fn overwrite(file: &Path, name: &str, at: u64, bytes: &[u8]) {
 fn a_type_that_cannot_be_decoded_is_named_with_its_tensor() {
     let dir = temporary_folder();
     let (file, out) = (dir.path().join("model.gguf"), dir.path().join("out.gguf"));
-    let tensor = Some(("blk.0.ffn_down.weight", GgmlType::IQ2_S, [768, 288]));
+    let tensor = Some(("blk.0.ffn_up.weight", GgmlType::IQ2_S, [512, 416]));
     changed(&file, &Changes { tensor, ..Changes::default() });
     let line = refusal(&mut quantize(&file, "Q8_0", &out));
-    let wanted = "model.gguf: tensor \"blk.0.ffn_down.weight\": IQ2_S: this version cannot decode it";
+    let wanted = "model.gguf: tensor \"blk.0.ffn_up.weight\": IQ2_S: this version cannot decode it";
     assert!(line.ends_with(wanted), "{line}");
     assert_eq!(names_in(dir.path()), ["model.gguf"]);
 }

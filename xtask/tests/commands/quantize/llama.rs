@@ -1,11 +1,11 @@
 //! The same by llama.cpp's own library, and what it makes of the files.
 //!
-//! They need its libraries: the variable [`KEEPQ_LLAMA`] names the folder.
+//! They need its libraries: the variable `KEEPQ_LLAMA` names the folder.
 
 use std::fmt;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use keepq_decoder::tokenizer::{Special, Tokenizer};
 use keepq_gguf::{Gguf, Source};
@@ -13,23 +13,11 @@ use serde_json::json;
 
 use super::shapes::write_shapes;
 use super::{TYPES, logits, quantize};
-use crate::support::{printed, split, synthetic, temporary_folder, xtask};
-
-/// The variable that names the folder of llama.cpp's libraries.
-const KEEPQ_LLAMA: &str = "KEEPQ_LLAMA";
+use crate::support::{llama_libraries, printed, split, synthetic, temporary_folder, xtask};
 
 /// Prints past the test runner, which keeps to itself what a test that passes prints.
 fn say(what: std::fmt::Arguments<'_>) {
     writeln!(std::io::stdout(), "quantize by llama.cpp: {what}").expect("stdout");
-}
-
-/// The folder, where there is one; without it a test is skipped.
-fn libraries() -> Option<PathBuf> {
-    let folder = std::env::var_os(KEEPQ_LLAMA).map(PathBuf::from);
-    if folder.is_none() {
-        say(format_args!("skipped: {KEEPQ_LLAMA} is not set to the folder of its libraries"));
-    }
-    folder
 }
 
 /// Has llama.cpp quantize a file.
@@ -40,7 +28,7 @@ fn quantize_by_llama(libraries: &Path, from: &Path, ty: &str, out: &Path) {
 
 #[test]
 fn files_are_those_of_llama_cpp_to_the_last_byte() {
-    let Some(libraries) = libraries() else { return };
+    let Some(libraries) = llama_libraries() else { return };
     let dir = temporary_folder();
     let [ours, theirs] = ["ours", "theirs"].map(|name| dir.path().join(name));
     for (name, ..) in TYPES {
@@ -53,7 +41,7 @@ fn files_are_those_of_llama_cpp_to_the_last_byte() {
 
 #[test]
 fn a_set_of_files_becomes_the_file_that_llama_cpp_makes_of_it() {
-    let Some(libraries) = libraries() else { return };
+    let Some(libraries) = llama_libraries() else { return };
     let dir = temporary_folder();
     let [first, ..] = split(dir.path());
     let [ours, theirs] = ["ours", "theirs"].map(|name| dir.path().join(name));
@@ -66,7 +54,7 @@ fn a_set_of_files_becomes_the_file_that_llama_cpp_makes_of_it() {
 /// llama.cpp drops.
 #[test]
 fn tensors_of_all_shapes_and_names_are_those_of_llama_cpp() {
-    let Some(libraries) = libraries() else { return };
+    let Some(libraries) = llama_libraries() else { return };
     let dir = temporary_folder();
     let [source, ours, theirs] = ["source", "ours", "theirs"].map(|name| dir.path().join(name));
     write_shapes(&source);
@@ -105,7 +93,7 @@ fn text() -> &'static str {
 
 #[test]
 fn llama_cpp_loads_the_files_and_its_first_choices_are_ours() {
-    let Some(libraries) = libraries() else { return };
+    let Some(libraries) = llama_libraries() else { return };
     let dir = temporary_folder();
     let [model, tokens, out] = ["model.gguf", "tokens.json", "logits"].map(|name| dir.path().join(name));
     let ids = write_tokens(&tokens);
