@@ -9,7 +9,7 @@
 //! The weights are random, with one structure, so that the largest logits are apart as they are in a trained model: the
 //! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
 
-mod random;
+pub(crate) mod random;
 mod vocabulary;
 mod weights;
 

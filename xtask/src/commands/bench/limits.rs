@@ -37,19 +37,24 @@ impl Limits {
                 black_box(Arch::new().dispatch(Sum(black_box(own))));
             }
         });
-        let multiplying = best(threads, |_| {
-            black_box(Arch::new().dispatch(MultiplyAdds));
-        });
-        let lanes = Arch::new().dispatch(Lanes);
         Self {
             read: (memory.len() * size_of::<f32>()) as f64 * passes as f64 / reading.as_secs_f64(),
-            multiply_adds: (ROUNDS * CHAINS * lanes * threads) as f64 / multiplying.as_secs_f64(),
+            multiply_adds: multiply_adds(threads),
         }
     }
 }
 
+/// Multiply-adds of f32 that `threads` threads do in registers, a second.
+pub(super) fn multiply_adds(threads: usize) -> f64 {
+    let elapsed = best(threads, |_| {
+        black_box(Arch::new().dispatch(MultiplyAdds));
+    });
+    let lanes = Arch::new().dispatch(Lanes);
+    (ROUNDS * CHAINS * lanes * threads) as f64 / elapsed.as_secs_f64()
+}
+
 /// The time that `work` takes on all threads, which start together; the best of some.
-fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
+pub(super) fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
     let once = || {
         let barrier = Barrier::new(threads);
         std::thread::scope(|scope| {
