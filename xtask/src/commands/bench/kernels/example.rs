@@ -36,7 +36,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut second = cold.clone();
     second.case.n = 2048;
     second.ours.kept = 0;
-    // A quarter of the first, which is more than the limit.
+    // More than the limit allows.
     second.ours.best = 0.2e-3;
     vec![cold, row(GgmlType::Q4_K, 128, 20e-3), second, row(GgmlType::F16, 1, 2e-3)]
 }

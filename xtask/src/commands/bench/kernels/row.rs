@@ -86,7 +86,6 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::super::example;
-    use super::*;
 
     #[test]
     fn figures_follow_from_the_times() {

@@ -24,7 +24,7 @@ mod x86 {
     use pulp::x86::V3;
     use pulp::{NullaryFnOnce, i8x32, i16x16, i32x8};
 
-    use super::super::super::super::limits::best;
+    use super::super::super::super::limits::{SHORT_PROBES, best};
     use super::Int8;
 
     /// Products of an instruction.
@@ -33,20 +33,19 @@ mod x86 {
     pub(super) fn measure(threads: usize) -> Option<Int8> {
         let simd = V3::try_new()?;
         let rate = |instructions: usize, work: &(dyn Fn() + Sync)| {
-            let elapsed = best(threads, |_| work());
+            let elapsed = best(SHORT_PROBES, threads, |_, _| work());
             (2 * PRODUCTS * instructions * threads) as f64 / elapsed.as_secs_f64() / 1e9
         };
         let words = std::array::from_fn(|i| (i as i32).wrapping_mul(0x0103_0507) & 0x0f0f_0f0f);
-        let words = &words;
         Some(Int8 {
             maddubs: rate(CHAIN_ROUNDS * CHAINS, &|| {
                 black_box(simd.vectorize(Alone(simd)));
             }),
-            eight_maddubs: rate(ROUNDS * WORDS * VECTORS, &|| {
-                black_box(simd.vectorize(Eight(simd, words)));
+            eight_maddubs: rate(ROUNDS * WORDS, &|| {
+                black_box(simd.vectorize(Eight(simd, &words)));
             }),
             sign: rate(ROUNDS * WORDS * VECTORS, &|| {
-                black_box(simd.vectorize(Sign(simd, words)));
+                black_box(simd.vectorize(Sign(simd, &words)));
             }),
         })
     }
@@ -54,16 +53,16 @@ mod x86 {
     /// Independent chains: two units with four cycles a step are busy with eight.
     const CHAINS: usize = 12;
 
-    /// Rounds of the chains: about 10 ms.
-    const CHAIN_ROUNDS: usize = 1 << 22;
+    /// Rounds of the chains: one or two milliseconds.
+    const CHAIN_ROUNDS: usize = 1 << 20;
 
     /// Words of four activations: 4 KiB, which stay in L1.
     const WORDS: usize = 1024;
 
-    /// Rounds over them: about 10 ms.
-    const ROUNDS: usize = 1 << 13;
+    /// Rounds over them: about a millisecond.
+    const ROUNDS: usize = 1 << 12;
 
-    /// Vectors of weights that meet each word: sixteen rows, as in a tile.
+    /// Vectors of signed weights that meet each word.
     const VECTORS: usize = 2;
 
     /// `maddubs` alone: each step takes the result of the last as its unsigned operand.
@@ -95,25 +94,21 @@ mod x86 {
         #[inline(always)]
         fn call(self) -> i32x8 {
             let simd = self.0;
-            let weights = black_box([simd.splat_i8x32(1), simd.splat_i8x32(2)]);
+            let weights = black_box(simd.splat_i8x32(1));
             let scale = black_box(simd.splat_i16x16(1));
-            let mut totals = [simd.splat_i32x8(0); VECTORS];
+            let mut total = simd.splat_i32x8(0);
             for _ in 0..ROUNDS {
                 for words in black_box(self.1).as_chunks::<8>().0 {
-                    let mut sums = [simd.splat_i16x16(0); VECTORS];
+                    let mut sum = simd.splat_i16x16(0);
                     for word in words {
                         let x: i8x32 = pulp::cast(simd.splat_i32x8(*word));
-                        for (sum, w) in sums.iter_mut().zip(weights) {
-                            *sum = simd.wrapping_add_i16x16(*sum, simd.multiply_saturating_add_adjacent_i8x32(w, x));
-                        }
+                        let products = simd.multiply_saturating_add_adjacent_i8x32(weights, x);
+                        sum = simd.wrapping_add_i16x16(sum, products);
                     }
-                    for (total, sum) in totals.iter_mut().zip(sums) {
-                        let wide = simd.multiply_wrapping_add_adjacent_i16x16(sum, scale);
-                        *total = simd.wrapping_add_i32x8(*total, wide);
-                    }
+                    total = simd.wrapping_add_i32x8(total, simd.multiply_wrapping_add_adjacent_i16x16(sum, scale));
                 }
             }
-            simd.wrapping_add_i32x8(totals[0], totals[1])
+            total
         }
     }
 

@@ -7,17 +7,23 @@ use pulp::{Arch, Simd, WithSimd};
 use super::super::super::limits::best;
 use super::super::operands::beyond_caches;
 
+/// Parts that the memory is read in, one a probe: as short as can be, since on a busy machine long probes are interrupted.
+const PARTS: usize = 16;
+
 /// Bytes a second that `threads` threads read, each by the best of 1, 2, 4 and 8 streams, and how many that is.
+///
+/// The memory is read in turns of parts, all of them together larger than any cache, so that none is in one when it is read again.
 pub(super) fn best_of_streams(threads: usize) -> (f64, usize) {
-    let floats = beyond_caches() / size_of::<f32>() / threads;
+    let floats = beyond_caches() / size_of::<f32>() / PARTS / threads;
     // Written, so that the pages are there: all that are only reserved are one page of zeros.
-    let memory = vec![1.0_f32; floats * threads];
-    let bytes = size_of_val(&memory[..]) as f64;
+    let memory = vec![1.0_f32; floats * PARTS * threads];
+    let part_bytes = (floats * threads * size_of::<f32>()) as f64;
     let rate = |read: &(dyn Fn(&[f32]) -> f32 + Sync)| {
-        let elapsed = best(threads, |thread| {
-            black_box(read(black_box(&memory[thread * floats..][..floats])));
+        let elapsed = best(2 * PARTS, threads, |probe, thread| {
+            let place = (probe % PARTS) * threads + thread;
+            black_box(read(black_box(&memory[place * floats..][..floats])));
         });
-        bytes / elapsed.as_secs_f64()
+        part_bytes / elapsed.as_secs_f64()
     };
     let rates = [
         (rate(&|memory| Arch::new().dispatch(Streams::<1>(memory))), 1),

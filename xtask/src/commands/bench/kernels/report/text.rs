@@ -18,7 +18,7 @@ impl fmt::Display for Report<'_> {
         let [before, after] = self.machine.load_average.map(load);
         writeln!(
             f,
-            "machine  {}, runs {} threads; load {before} before, {after} after",
+            "machine  {}, {} cores; load {before} before, {after} after",
             self.machine.cpu, self.machine.cores
         )?;
         for build in self.builds {
