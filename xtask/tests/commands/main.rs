@@ -5,6 +5,7 @@ mod bench;
 mod generate;
 mod hostile_files;
 mod inspect;
+mod kernels;
 mod model;
 mod quantize;
 mod split;

@@ -8,14 +8,17 @@ mod agreement;
 mod case;
 #[cfg(test)]
 mod example;
-mod ggml;
 pub(crate) mod ggml_run;
 mod limits;
+mod onnxruntime;
 mod operands;
 mod ours;
+mod peer_process;
 mod report;
 mod row;
 mod times;
+
+use std::ffi::OsString;
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -28,13 +31,14 @@ use super::machine::Machine;
 use super::peer::Build;
 use crate::files;
 use case::{Case, cases};
-use ggml::GgmlPeer;
 use limits::{BeforeAndAfter, Limits};
+use onnxruntime::OnnxRuntime;
 use operands::Operands;
 use ours::Ours;
+use peer_process::{Data, PeerProcess, Prepared};
 use report::Report;
 use row::{PeerName, PeerTimes, Row};
-use times::{Times, Turn};
+use times::{Repetition, Times, Turn};
 
 /// The arguments of `bench --kernels`, beside those that it shares with `bench`.
 #[derive(Debug, clap::Args)]
@@ -57,6 +61,9 @@ pub(super) struct Args {
     /// With --kernels, seconds that each side multiplies a row at least, in turns [default: 0.25]
     #[arg(long, value_name = "S", value_parser = seconds, requires = "kernels")]
     seconds: Option<f64>,
+    /// With --kernels, a Python that has onnxruntime, onnx and numpy, to run ONNX Runtime beside the types of 4 bits
+    #[arg(long, value_name = "PYTHON", requires = "kernels")]
+    onnxruntime: Option<OsString>,
 }
 
 /// What `bench --kernels` shares with `bench`.
@@ -112,7 +119,7 @@ pub(super) fn run(args: &Args, shared: &Shared<'_>) -> Result<()> {
             &pool
         }
     };
-    let mut peers = shared.builds.iter().map(GgmlPeer::start).collect::<Result<Vec<_>>>()?;
+    let mut peers = Peers::start(shared.builds, args.onnxruntime.as_ref())?;
 
     let machine = Machine::now();
     let before = Limits::measure(threads);
@@ -122,13 +129,15 @@ pub(super) fn run(args: &Args, shared: &Shared<'_>) -> Result<()> {
     let mut rows = Vec::new();
     for case in cases {
         progress.set_message(case.to_string());
-        let mut sides = Sides { case, ours: Ours::new(case, Operands::of(&case)?, tier, executor)?, peers: &mut peers };
-        rows.push(sides.measure(turns, turn).with_context(|| case.to_string())?);
+        let operands = Operands::of(&case)?;
+        let mut ours = Ours::new(case, &operands, tier, executor)?;
+        rows.push(measure(&case, &operands, &mut ours, &mut peers, turns, turn).with_context(|| case.to_string())?);
         progress.inc(1);
     }
     progress.finish_and_clear();
     let limits = BeforeAndAfter { threads, before, after: Limits::measure(threads) };
-    let report = Report { tier: tier.name(), machine: machine.and_after(), builds: shared.builds, limits, rows };
+    let programs = peers.all().map(|peer| peer.program.clone()).collect();
+    let report = Report { tier: tier.name(), machine: machine.and_after(), programs, limits, rows };
     files::print(&if shared.json { report.json()? } else { report.to_string() })
 }
 
@@ -153,47 +162,82 @@ impl Args {
     }
 }
 
-/// All who multiply a case.
-struct Sides<'s, 'b, 'e> {
-    case: Case,
-    ours: Ours<'e>,
-    peers: &'s mut [GgmlPeer<'b>],
+/// Who multiplies beside us.
+struct Peers {
+    llama: Vec<PeerProcess>,
+    onnxruntime: Option<OnnxRuntime>,
 }
 
-impl Sides<'_, '_, '_> {
-    /// Multiplies by turns, after each side has multiplied once, to compare the products.
-    fn measure(&mut self, turns: u32, turn: Turn) -> Result<Row> {
-        let Self { case, ours, peers } = self;
-        ours.multiply()?;
-        let sample = agreement::sample(case, ours.output());
-        // Each peer by each of its settings, with what it has done so far.
-        let mut theirs = Vec::new();
-        for (index, peer) in peers.iter_mut().enumerate() {
-            let name = |setting| PeerName::of(peer.build, setting);
-            let prepared = peer.prepare(case).with_context(|| format!("llama.cpp {}", peer.build.name))?;
-            for one in prepared {
-                let difference = agreement::difference(&sample, &one.sample)
-                    .with_context(|| format!("llama.cpp {} and ours", name(one.setting).name))?;
-                theirs.push((index, one, difference, Vec::new()));
-            }
-        }
-        let mut own = Vec::new();
-        for _ in 0..turns {
-            own.extend(turn.take(ours.copies(), || ours.multiply())?);
-            for (index, one, _, repetitions) in &mut theirs {
-                repetitions.extend(peers[*index].take(one.setting, turn)?);
-            }
-        }
-        let peers = theirs.into_iter().map(|(index, one, difference, repetitions)| {
-            Ok(PeerTimes {
-                peer: PeerName::of(peers[index].build, one.setting),
-                layout: one.layout,
-                times: Times::of(&repetitions).context("no repetitions")?,
-                difference,
-            })
-        });
-        Ok(Row { case: *case, ours: Times::of(&own).context("no repetitions")?, peers: peers.collect::<Result<_>>()? })
+impl Peers {
+    fn start(builds: &[Build], python: Option<&OsString>) -> Result<Self> {
+        let llama = builds.iter().map(PeerProcess::llama).collect::<Result<_>>()?;
+        let onnxruntime = python.map(|python| OnnxRuntime::start(python).context("--onnxruntime")).transpose()?;
+        Ok(Self { llama, onnxruntime })
     }
+
+    fn all(&self) -> impl Iterator<Item = &PeerProcess> {
+        self.llama.iter().chain(self.onnxruntime.as_ref().map(|it| &it.process))
+    }
+
+    /// Those that have this type, and what they are to be told of the operands.
+    fn of(&mut self, case: &Case, operands: &Operands) -> Result<Vec<(&mut PeerProcess, Option<Data>)>> {
+        let mut peers: Vec<_> = self.llama.iter_mut().map(|peer| (peer, None)).collect();
+        if let Some(onnxruntime) = self.onnxruntime.as_mut().filter(|_| OnnxRuntime::multiplies(case.ty)) {
+            let data = onnxruntime.data(case, operands)?;
+            peers.push((&mut onnxruntime.process, Some(data)));
+        }
+        Ok(peers)
+    }
+}
+
+/// A setting of a peer, and what it has done so far.
+struct Side {
+    /// Which of the peers.
+    peer: usize,
+    name: PeerName,
+    prepared: Prepared,
+    difference: f64,
+    repetitions: Vec<Repetition>,
+}
+
+/// Multiplies by turns, after each side has multiplied once, to compare the products.
+fn measure(
+    case: &Case,
+    operands: &Operands,
+    ours: &mut Ours<'_>,
+    peers: &mut Peers,
+    turns: u32,
+    turn: Turn,
+) -> Result<Row> {
+    ours.multiply()?;
+    let sample = agreement::sample(case, ours.output());
+    let mut peers = peers.of(case, operands)?;
+    let mut sides = Vec::new();
+    for (index, (peer, data)) in peers.iter_mut().enumerate() {
+        let all = peer.prepare(case, data.take()).with_context(|| peer.program.name.clone())?;
+        for prepared in all {
+            let name = PeerName::of(&peer.program, &prepared.setting);
+            let difference = agreement::difference(&sample, &prepared.sample, prepared.requantized)
+                .with_context(|| format!("{} and ours", name.name))?;
+            sides.push(Side { peer: index, name, prepared, difference, repetitions: Vec::new() });
+        }
+    }
+    let mut own = Vec::new();
+    for _ in 0..turns {
+        own.extend(turn.take(ours.copies(), || ours.multiply())?);
+        for side in &mut sides {
+            side.repetitions.extend(peers[side.peer].0.take(&side.prepared.setting, turn)?);
+        }
+    }
+    let peers = sides.into_iter().map(|side| {
+        Ok(PeerTimes {
+            peer: side.name,
+            layout: side.prepared.layout,
+            times: Times::of(&side.repetitions).context("no repetitions")?,
+            difference: side.difference,
+        })
+    });
+    Ok(Row { case: *case, ours: Times::of(&own).context("no repetitions")?, peers: peers.collect::<Result<_>>()? })
 }
 
 #[cfg(test)]
@@ -231,6 +275,7 @@ mod tests {
             k: k.to_vec(),
             m: vec![2],
             seconds: None,
+            onnxruntime: None,
         };
         let cases = |n: &[usize], k: &[usize]| args(n, k).cases(1).map_err(|error| error.to_string());
         let shapes: Vec<_> = cases(&[5, 6], &[256, 512]).expect("pairs").iter().map(|case| (case.n, case.k)).collect();

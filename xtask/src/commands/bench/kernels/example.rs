@@ -22,8 +22,8 @@ pub(super) fn rows() -> Vec<Row> {
         |ty, m, best| Row { case: Case { ty, n: 4096, k: 4096, m, threads: 1 }, ours: times(best), peers: Vec::new() };
     let peer = |setting: &str, best| PeerTimes {
         peer: PeerName {
-            name: format!("0.5.0 {setting}"),
-            version: "llama.cpp 0.5.0".to_owned(),
+            name: format!("llama.cpp 0.5.0 {setting}"),
+            version: "0.5.0".to_owned(),
             setting: setting.to_owned(),
             path: "libraries".to_owned(),
         },

@@ -9,8 +9,8 @@ use super::super::peer::Setting;
 use super::super::process;
 use super::agreement;
 use super::case::Case;
-use super::ggml::{Prepared, Request};
 use super::operands::Operands;
+use super::peer_process::{Prepared, Request};
 use crate::foreign::llama::{self, Cpu, Llama, MulMat};
 
 /// The arguments of `bench-kernels-peer`.
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut sides: Vec<Side<'_>> = Vec::new();
     for line in io::stdin().lock().lines() {
         match serde_json::from_str(&line?).context("standard input")? {
-            Request::Prepare(case) => {
+            Request::Prepare { case, .. } => {
                 // The memory of the case before first.
                 sides.clear();
                 sides = prepare(&llama, case.try_into()?)?;
@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 process::answer(&prepared)?;
             }
             Request::Take { setting, turn } => {
-                let side = sides.iter_mut().find(|side| side.setting == setting).context("nothing is prepared")?;
+                let side =
+                    sides.iter_mut().find(|side| side.setting.name() == setting).context("nothing is prepared")?;
                 let mut running = side.mul_mat.start(side.case.threads)?;
                 process::answer(&turn.take(side.copies, || running.compute())?)?;
             }
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// The case with each setting that there is for it.
 fn prepare(llama: &Llama, case: Case) -> Result<Vec<Side<'_>>> {
-    let Operands { weights, x, copies } = Operands::of(&case)?;
+    let Operands { weights, x, copies, .. } = Operands::of(&case)?;
     let operands = llama::Operands { ty: case.ty, n: case.n, k: case.k, weights: &weights, m: case.m, x: &x, copies };
     let mut sides = Vec::new();
     for setting in Setting::ALL {
@@ -74,5 +75,10 @@ fn first(side: &mut Side<'_>) -> Result<Prepared> {
     let n = side.case.n;
     let tokens = agreement::tokens(&side.case).into_iter().map(|t| side.mul_mat.output(t * n, n));
     let sample = tokens.collect::<Result<Vec<_>>>()?.concat();
-    Ok(Prepared { setting: side.setting, layout: side.mul_mat.layout().to_owned(), sample })
+    Ok(Prepared {
+        setting: side.setting.name().to_owned(),
+        layout: side.mul_mat.layout().to_owned(),
+        requantized: false,
+        sample,
+    })
 }

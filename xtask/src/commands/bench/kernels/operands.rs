@@ -8,7 +8,7 @@ use keepq_blocks::encode_row;
 use super::case::Case;
 use crate::synth::random::Random;
 
-/// Rows that differ; after them they repeat. More would only take time to encode, and a prime number of them puts equal rows at
+/// Rows that differ. More would only take time to encode, and a prime number of them puts equal rows at
 /// different places of the tiles.
 const ROWS: usize = 61;
 
@@ -29,6 +29,8 @@ const USUAL_CACHE: usize = 32 << 20;
 pub(super) struct Operands {
     /// n rows of blocks.
     pub(super) weights: Vec<u8>,
+    /// How many of them differ; after them they repeat.
+    pub(super) distinct: usize,
     /// m rows of k.
     pub(super) x: Vec<f32>,
     /// How often the weights are to lie in memory.
@@ -48,7 +50,7 @@ impl Operands {
         let mut weights = weights.repeat(bytes.div_ceil(row));
         weights.truncate(bytes);
         let copies = if case.is_cold() { beyond_caches().div_ceil(bytes) } else { 1 };
-        Ok(Self { weights, x: random.normals(m * k, 1.0), copies })
+        Ok(Self { weights, distinct, x: random.normals(m * k, 1.0), copies })
     }
 }
 
@@ -90,8 +92,8 @@ mod tests {
     #[test]
     fn rows_repeat_and_one_token_reads_more_than_the_caches_hold() {
         let case = Case { ty: GgmlType::Q8_0, n: 200, k: 64, m: 1, threads: 1 };
-        let Operands { weights, x, copies } = Operands::of(&case).expect("whole blocks");
-        assert_eq!((weights.len(), x.len()), (200 * 68, 64));
+        let Operands { weights, distinct, x, copies } = Operands::of(&case).expect("whole blocks");
+        assert_eq!((weights.len(), distinct, x.len()), (200 * 68, 61, 64));
         assert_eq!(weights[..68], weights[61 * 68..62 * 68]);
         assert_ne!(weights[..68], weights[68..136]);
         assert!(copies * weights.len() >= beyond_caches());

@@ -26,19 +26,19 @@ pub(super) struct Ours<'e> {
 }
 
 impl<'e> Ours<'e> {
-    pub(super) fn new(case: Case, operands: Operands, tier: Tier, executor: &'e dyn Executor) -> Result<Self> {
-        let Operands { weights, x, copies } = operands;
+    pub(super) fn new(case: Case, operands: &Operands, tier: Tier, executor: &'e dyn Executor) -> Result<Self> {
+        let &Operands { ref weights, ref x, copies, .. } = operands;
         let stride = weights.len().next_multiple_of(LINE);
         let mut memory = vec![0; stride * copies + LINE];
         let start = memory.as_ptr().align_offset(LINE);
         for place in memory[start..].chunks_exact_mut(stride).take(copies) {
-            place[..weights.len()].copy_from_slice(&weights);
+            place[..weights.len()].copy_from_slice(weights);
         }
         Ok(Self {
             case,
             driver: Driver::new(tier, executor),
             memory,
-            x,
+            x: x.clone(),
             copies,
             format: ActFormat::for_weights(case.ty).with_context(|| format!("{}: no kernel", case.ty))?,
             acts: ActBuf::new(),
@@ -86,12 +86,12 @@ mod tests {
     #[test]
     fn every_copy_is_multiplied_and_each_token_has_its_row() {
         let case = Case { ty: GgmlType::F32, n: 3, k: 5, m: 2, threads: 1 };
-        let operands = Operands::of(&case).expect("whole blocks");
-        let Operands { weights, x, .. } = Operands::of(&case).expect("whole blocks");
-        let mut ours = Ours::new(case, Operands { copies: 3, ..operands }, Tier::best(), &Serial).expect("a kernel");
+        let operands = Operands { copies: 3, ..Operands::of(&case).expect("whole blocks") };
+        let mut ours = Ours::new(case, &operands, Tier::best(), &Serial).expect("a kernel");
         ours.multiply().expect("shapes that fit");
         assert_eq!(ours.copies(), 3);
 
+        let Operands { weights, x, .. } = operands;
         let w: Vec<_> = weights.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
         for (t, y) in ours.output().chunks_exact(3).enumerate() {
             for (row, y) in y.iter().enumerate() {

@@ -4,16 +4,17 @@ mod json;
 mod text;
 
 use super::super::machine::Machine;
-use super::super::peer::Build;
 use super::limits::BeforeAndAfter;
+use super::peer_process::Program;
 use super::row::Row;
 use super::times::geometric_mean;
 
 /// All that is told.
-pub(super) struct Report<'r> {
+pub(super) struct Report {
     pub(super) tier: &'static str,
     pub(super) machine: Machine,
-    pub(super) builds: &'r [Build],
+    /// Who multiplied beside us.
+    pub(super) programs: Vec<Program>,
     pub(super) limits: BeforeAndAfter,
     pub(super) rows: Vec<Row>,
 }
@@ -31,7 +32,7 @@ struct Mean {
     ratio: Option<f64>,
 }
 
-impl Report<'_> {
+impl Report {
     /// By type and m, in the order of the rows.
     fn means(&self) -> Vec<Mean> {
         let limits = self.limits.best();

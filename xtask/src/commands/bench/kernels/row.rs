@@ -1,16 +1,16 @@
 //! [`Row`]: a case, our times and the peers', and the figures that follow from them.
 
-use super::super::peer::{Build, Setting};
 use super::case::Case;
 use super::limits::{Limit, Limits};
+use super::peer_process::Program;
 use super::times::Times;
 
 /// Who multiplies beside us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PeerName {
-    /// Short and its own: `0.5.0 repacked`.
+    /// Its own among all: `llama.cpp 0.5.0 repacked`.
     pub(super) name: String,
-    /// The program and its version.
+    /// The program's.
     pub(super) version: String,
     /// The way in which it is asked to compute.
     pub(super) setting: String,
@@ -19,13 +19,13 @@ pub(super) struct PeerName {
 }
 
 impl PeerName {
-    /// A build of llama.cpp with one of its settings.
-    pub(super) fn of(build: &Build, setting: Setting) -> Self {
+    /// A program with one of its settings.
+    pub(super) fn of(program: &Program, setting: &str) -> Self {
         Self {
-            name: format!("{} {}", build.name, setting.name()),
-            version: format!("llama.cpp {}", build.description.version),
-            setting: setting.name().to_owned(),
-            path: build.folder.display().to_string(),
+            name: format!("{} {setting}", program.name),
+            version: program.version.clone(),
+            setting: setting.to_owned(),
+            path: program.path.clone(),
         }
     }
 }

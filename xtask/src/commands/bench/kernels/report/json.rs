@@ -65,7 +65,7 @@ struct PeerPart<'r> {
     difference: f64,
 }
 
-impl Report<'_> {
+impl Report {
     /// The lines.
     pub(in super::super) fn json(&self) -> Result<String> {
         let limits = LimitsLine {

@@ -3,11 +3,17 @@ use serde_json::Value;
 use super::super::example;
 use super::*;
 
-fn report(rows: Vec<Row>) -> Report<'static> {
+fn report(rows: Vec<Row>) -> Report {
     let limits = BeforeAndAfter { threads: 1, before: example::LIMITS, after: example::LIMITS };
     let machine =
         Machine { cpu: "Some CPU".to_owned(), cores: 2, load_average: [Some(0.5), None], goldens_md5: [None, None] };
-    Report { tier: "x86-64-v3", machine, builds: &[], limits, rows }
+    let programs = vec![Program {
+        name: "llama.cpp 0.5.0".to_owned(),
+        version: "0.5.0".to_owned(),
+        path: "libraries".to_owned(),
+        about: "libggml-cpu-haswell.so; CPU : AVX2 = 1 |".to_owned(),
+    }];
+    Report { tier: "x86-64-v3", machine, programs, limits, rows }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::super::processor::ENOUGH;
+use super::super::peer_process::Program;
 use super::super::row::Row;
 use super::super::times::Times;
 use super::Report;
@@ -11,7 +12,7 @@ use crate::columns::{Align, aligned};
 /// What marks figures of repetitions that did not get the processor.
 const MARK: &str = "*";
 
-impl fmt::Display for Report<'_> {
+impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads = self.limits.threads;
         let load = |load: Option<f64>| load.map_or("?".to_owned(), |load| format!("{load:.2}"));
@@ -21,10 +22,8 @@ impl fmt::Display for Report<'_> {
             "machine  {}, {} cores; load {before} before, {after} after",
             self.machine.cpu, self.machine.cores
         )?;
-        for build in self.builds {
-            let (description, folder) = (&build.description, build.folder.display());
-            let backend = description.backend.as_deref().unwrap_or("?");
-            writeln!(f, "peer     llama.cpp {}: {folder}, {backend}; {}", build.name, description.system_info)?;
+        for Program { name, path, about, .. } in &self.programs {
+            writeln!(f, "peer     {name}: {path}, {about}")?;
         }
         writeln!(f, "run      tier {}, threads {threads}, activations quantized in each multiplication\n", self.tier)?;
         f.write_str(&self.limits_table())?;
@@ -36,7 +35,7 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-impl Report<'_> {
+impl Report {
     fn limits_table(&self) -> String {
         let mut rows = vec![["limit", "unit", "before", "after"].map(str::to_owned)];
         for (name, [before, after]) in self.limits.pairs() {
