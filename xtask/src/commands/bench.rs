@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    kernels: kernels::Args,
+    kernels: kernels::Options,
 }
 
 /// Runs of each arm where it is not said.

@@ -84,7 +84,16 @@ fn tier_and_threads_are_those_asked_for() {
 #[test]
 fn the_table_has_limits_rows_and_means() {
     let table = printed(&mut xtask([
-        "bench", "--kernels", "--type=Q5_0", "--n=64", "--k=64", "--n=32", "--k=96", "--m=4", "--reps=2", "--seconds=0.01",
+        "bench",
+        "--kernels",
+        "--type=Q5_0",
+        "--n=64",
+        "--k=64",
+        "--n=32",
+        "--k=96",
+        "--m=4",
+        "--reps=2",
+        "--seconds=0.01",
     ]));
     for wanted in ["machine  ", "tier ", "read ", "type  ", "Q5_0  64  64  4", "Q5_0  32  96  4", "geometric mean"] {
         assert!(table.contains(wanted), "{wanted}: {table}");
@@ -102,7 +111,7 @@ fn arguments_that_do_not_fit_are_named() {
         (&["--kernels", "--n", "64", "--k", "0"], "'0' for '--k <K>': not a number from 1 to 1048576"),
         (&["--kernels", "--n=64", "--k=64", "--k=32"], "--n is given 1 times, --k 2"),
         (&["--kernels", "--type=Q4_K", "--n=4", "--k=128"], "--k 128: rows of Q4_K are multiples of 256"),
-        (&["--kernels", "--seconds", "-1"], "'-1' for '--seconds <S>'"),
+        (&["--kernels", "--seconds=-1"], "'-1' for '--seconds <S>'"),
         (&["--kernels", "--peer", "no/such"], "peer no/such: cannot read the folder of llama.cpp's libraries, no/such"),
         (&["--kernels", "--onnxruntime", "no/such"], "--onnxruntime: cannot start no/such: No such file"),
         (&["--kernels", "--onnxruntime", "false"], "--onnxruntime: the process ended with exit status: 1"),
@@ -121,9 +130,7 @@ fn llama_cpp_multiplies_the_same() {
         eprintln!("skipped: {LLAMA} is not set to a folder of llama.cpp's libraries");
         return;
     };
-    let types = [
-        "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "F16", "BF16", "F32",
-    ];
+    let types = ["Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "F16", "BF16", "F32"];
     let text = printed(kernels(&types, ("256", "512"), &["2", "9"]).arg("--threads=2").arg("--peer").arg(&folder));
     let rows = &lines(&text)[1..];
     assert_eq!(rows.len(), 26);

@@ -42,7 +42,7 @@ use times::{Repetition, Times, Turn};
 
 /// The arguments of `bench --kernels`, beside those that it shares with `bench`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct Options {
     /// Measure single multiplications in place of the arms
     #[arg(long, conflicts_with_all = ["arms", "model", "prompt_len", "gen_len", "ids"])]
     pub(super) kernels: bool,
@@ -105,7 +105,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, shared: &Shared<'_>) -> Result<()> {
+pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     let tier = Tier::from_env()?;
     let threads = shared.threads.unwrap_or(1);
     let cases = args.cases(threads)?;
@@ -141,7 +141,7 @@ pub(super) fn run(args: &Args, shared: &Shared<'_>) -> Result<()> {
     files::print(&if shared.json { report.json()? } else { report.to_string() })
 }
 
-impl Args {
+impl Options {
     /// All combinations of what was given, or of the defaults.
     fn cases(&self, threads: usize) -> Result<Vec<Case>> {
         ensure!(
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn shapes_are_pairs_of_n_and_k() {
-        let args = |n: &[usize], k: &[usize]| Args {
+        let args = |n: &[usize], k: &[usize]| Options {
             kernels: true,
             types: vec![GgmlType::Q4_K],
             n: n.to_vec(),
