@@ -56,8 +56,10 @@ def session(packed, scales, case, block, copies):
                 accuracy_level=ACCURACY_LEVEL,
             )
         )
-        weights.append(onnx.numpy_helper.from_array(packed, names[0]))
-        weights.append(onnx.numpy_helper.from_array(scales.reshape(-1), names[1]))
+        # Equal weights would become one, which the caches hold: each copy begins at another row.
+        codes, factors = (np.roll(part, -copy, axis=0) for part in (packed, scales))
+        weights.append(onnx.numpy_helper.from_array(codes, names[0]))
+        weights.append(onnx.numpy_helper.from_array(factors.reshape(-1), names[1]))
         outputs.append(onnx.helper.make_tensor_value_info(names[2], onnx.TensorProto.FLOAT, ["m", n]))
     tokens = onnx.helper.make_tensor_value_info("A", onnx.TensorProto.FLOAT, ["m", k])
     graph = onnx.helper.make_graph(nodes, "matmul", [tokens], outputs, weights)
