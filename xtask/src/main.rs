@@ -19,7 +19,7 @@ use clap::{Parser, Subcommand};
 
 use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::quantize::llama as llama_quantize;
-use commands::{bench, excuse, forced_logits, generate, inspect, model, parity, quantize, tokens};
+use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, quantize, tokens};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -51,8 +51,12 @@ enum Command {
     /// llama.cpp's own quantization of a file, for comparison
     #[command(hide = true)]
     LlamaQuantize(llama_quantize::Args),
+    /// Show which type can do what on which tier
+    Matrix(matrix::Args),
     /// Fetch a published model file into the cache, or make one there
     Model(model::Args),
+    /// Change constants and indices one at a time, and demand that tests fail
+    Mutate(mutate::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
     /// Write a model file with its matrices in another type
@@ -81,7 +85,9 @@ fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::LlamaQuantize(args) => llama_quantize::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
         Command::Model(args) => model::run(&args),
+        Command::Mutate(args) => mutate::run(&args),
         Command::Parity(args) => parity::run(&args),
         Command::Quantize(args) => quantize::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),

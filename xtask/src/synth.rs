@@ -9,6 +9,7 @@
 //! The weights are random, with one structure, so that the largest logits are apart as they are in a trained model: the
 //! feed-forward blocks hold associations, `token -> what follows` ([`weights`]).
 
+pub(crate) mod architectures;
 pub(crate) mod large;
 mod random;
 mod vocabulary;
@@ -73,10 +74,13 @@ const CONTEXT: u32 = 8192;
 
 /// The path of the model in `folder`, where it is written unless it is there.
 pub(crate) fn file_in(folder: &Path) -> Result<PathBuf> {
-    let path = folder.join(FILE);
-    let bytes = bytes()?;
-    if fs::read(&path).ok().as_deref() != Some(&bytes[..]) {
-        files::write(&path, &bytes)?;
+    write_unless_there(folder.join(FILE), &bytes()?)
+}
+
+/// Writes a file unless it is there with these bytes.
+fn write_unless_there(path: PathBuf, bytes: &[u8]) -> Result<PathBuf> {
+    if fs::read(&path).ok().as_deref() != Some(bytes) {
+        files::write(&path, bytes)?;
     }
     Ok(path)
 }
@@ -143,6 +147,7 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let Shape { layers, embedding, feed_forward, .. } = SHAPE;
     let (tokens, words) = (vocabulary.tokens.len(), vocabulary.words());
     let embeddings = Embeddings::new(&mut random, tokens, embedding);
+    let known: Vec<usize> = (0..tokens).collect();
     let matrix = |name: String, ty, k: usize, values: &[f32]| {
         Tensor::new(name, ty, vec![k as u64, (values.len() / k) as u64], values)
     };
@@ -151,7 +156,7 @@ fn tensors(vocabulary: &Vocabulary) -> Result<Vec<Tensor>> {
     let mut tensors = vec![matrix("token_embd.weight".into(), EMBEDDING_TYPE, embedding, embeddings.values())?];
     for layer in 0..layers {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
-        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &words, layer + 1 == layers);
+        let matrices = weights::layer(&mut random, &SHAPE, &embeddings, &known, &words, layer + 1 == layers);
         tensors.push(vector(name("attn_norm"), &random.around_one(embedding))?);
         tensors.push(vector(name("ffn_norm"), &random.around_one(embedding))?);
         let stream_type = |place| TYPES[(5 * layer + place) % TYPES.len()];

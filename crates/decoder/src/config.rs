@@ -1,70 +1,93 @@
 //! [`Config`]: the numbers that describe a model, read from metadata and checked.
 
-use keepq_dot::rows::RopePairs;
-use keepq_gguf::{FromValue, Gguf};
+use keepq_gguf::{Array, Gguf, Value};
 
-use crate::ModelError;
+use crate::keys::Keys;
+use crate::{Architecture, ModelError};
 
 /// The numbers that describe a model. Every one was checked: dimensions are positive and fit each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// `general.architecture`.
-    pub architecture: String,
+    /// What the model has beside what all have.
+    pub architecture: Architecture,
     /// Transformer layers.
     pub layers: usize,
     /// Elements of the residual stream.
     pub embedding: usize,
-    /// Elements between the two halves of a feed-forward block.
+    /// What embeddings are multiplied by.
+    pub embedding_scale: f32,
+    /// Elements between the two halves of a feed-forward block; where there are experts, of each of them.
     pub feed_forward: usize,
+    /// How feed-forward blocks are mixed; `None` where each is one block.
+    pub experts: Option<Experts>,
     /// Query heads.
     pub heads: usize,
     /// Key and value heads; each serves `heads / kv_heads` query heads.
     pub kv_heads: usize,
     /// Elements of a head.
     pub head: usize,
+    /// What products of queries and keys are multiplied by.
+    pub attention_scale: f32,
     /// Added to the mean square in RMS norms.
     pub norm_epsilon: f32,
-    /// Base of the rotary embedding.
-    pub rope_base: f32,
     /// Elements of a head that are rotated.
     pub rope_dimensions: usize,
-    /// How the rotated elements are paired.
-    pub rope_pairs: RopePairs,
-    /// Positions are divided by this before they are rotated.
-    pub rope_scale: f32,
+    /// How positions become angles.
+    pub rope: Rope,
+    /// The layers that see a window; `None` where all see the whole context.
+    pub local: Option<Local>,
     /// Positions that the model was trained for.
     pub context: usize,
 }
 
-/// No published model comes near; a file that says more is damaged, and sizes computed from it would overflow.
-const LARGEST: usize = 1 << 24;
+/// A mixture of experts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Experts {
+    /// Experts of a layer.
+    pub count: usize,
+    /// Those that a token goes to.
+    pub used: usize,
+    /// What their weights, which sum to one, are multiplied by.
+    pub weight_scale: f32,
+}
+
+/// How positions become angles: `position / scale * base^(-2 i / dimensions)` for pair `i`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rope {
+    /// Base of the rotary embedding.
+    pub base: f32,
+    /// Positions are divided by this before they are rotated.
+    pub scale: f32,
+}
+
+/// Layers that see the last positions only, in a pattern of five and one that sees all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Local {
+    /// Positions that a token sees, its own included.
+    pub window: usize,
+    /// How positions become angles in these layers.
+    pub rope: Rope,
+}
+
+/// Of so many layers one, the last, sees the whole context.
+const PATTERN: usize = 6;
+
+/// Several times what published models have; buffers have a row for each expert that a token goes to.
+const MOST_EXPERTS: usize = 4096;
 
 impl Config {
     /// Reads and checks the metadata.
     ///
     /// # Errors
-    /// [`ModelError`] naming the key that is missing, of another type, or out of range.
+    /// [`ModelError`] naming the key that is missing, of another type, out of range, or asks for what is not implemented.
     pub fn from_gguf(gguf: &Gguf<'_>) -> Result<Self, ModelError> {
-        let architecture: &str = gguf.require("general.architecture")?;
-        let rope_pairs = match architecture {
-            "llama" => RopePairs::Interleaved,
-            other => return Err(key_error("general.architecture", other, "an architecture implemented here (llama)")),
-        };
-        let keys = Keys { gguf, architecture };
-        if keys.optional::<u64>("expert_count")?.is_some_and(|experts| experts > 0) {
-            return Err(key_error(&keys.name("expert_count"), "experts", "a model without a mixture of experts"));
-        }
+        let keys = Keys::of(gguf)?;
+        keys.refuse_what_is_not_implemented()?;
+        let architecture = keys.architecture();
 
-        // The key of linear scaling before `rope.scaling`: silently ignored, results would be wrong.
-        if keys.optional::<f32>("rope.scale_linear")?.is_some_and(|scale| scale != 1.0) {
-            return Err(keys.error(
-                "rope.scale_linear",
-                "another number",
-                "1; rope.scaling says how positions are scaled",
-            ));
-        }
-
+        let layers = keys.dimension("block_count")?;
         let embedding = keys.dimension("embedding_length")?;
+        let experts = experts(&keys)?;
         let heads = keys.dimension("attention.head_count")?;
         let kv_heads = keys.dimension_or("attention.head_count_kv", heads)?;
         if !heads.is_multiple_of(kv_heads) {
@@ -75,34 +98,30 @@ impl Config {
             None if embedding.is_multiple_of(heads) => embedding / heads,
             None => return Err(keys.error("attention.head_count", heads, "a divisor of the embedding length")),
         };
-        if keys.dimension_or("attention.value_length", head)? != head {
-            return Err(keys.error("attention.value_length", "another length", "the length of a key"));
-        }
+        keys.only("attention.value_length", head as u64, "the length of a key")?;
         let rope_dimensions = keys.dimension_or("rope.dimension_count", head)?;
         if rope_dimensions > head || rope_dimensions % 2 == 1 {
             return Err(keys.error("rope.dimension_count", rope_dimensions, "an even number up to the head's length"));
         }
-        let rope_scale = match keys.optional::<&str>("rope.scaling.type")? {
-            None | Some("none") => 1.0,
-            Some("linear") => keys.positive("rope.scaling.factor")?,
-            Some(other) => return Err(keys.error("rope.scaling.type", other, "none or linear")),
-        };
         Ok(Self {
-            layers: keys.dimension("block_count")?,
+            architecture,
+            layers,
             embedding,
-            feed_forward: keys.dimension("feed_forward_length")?,
+            embedding_scale: if architecture.scales_embeddings { (embedding as f32).sqrt() } else { 1.0 },
+            feed_forward: keys.dimension(match experts {
+                Some(_) => "expert_feed_forward_length",
+                None => "feed_forward_length",
+            })?,
+            experts,
             heads,
             kv_heads,
             head,
+            attention_scale: 1.0 / (attention_length(architecture, layers, embedding / heads, head) as f32).sqrt(),
             norm_epsilon: keys.positive("attention.layer_norm_rms_epsilon")?,
-            rope_base: keys
-                .optional::<f32>("rope.freq_base")?
-                .map_or(Ok(10_000.0), |_| keys.positive("rope.freq_base"))?,
             rope_dimensions,
-            rope_pairs,
-            rope_scale,
+            rope: Rope { base: keys.positive_or("rope.freq_base", 10_000.0)?, scale: rope_scale(&keys)? },
+            local: local(&keys, layers, head, rope_dimensions)?,
             context: keys.dimension("context_length")?,
-            architecture: architecture.to_owned(),
         })
     }
 
@@ -117,48 +136,75 @@ impl Config {
     pub const fn kv_width(&self) -> usize {
         self.kv_heads * self.head
     }
-}
 
-/// Keys below the architecture's own name.
-struct Keys<'g, 'a> {
-    gguf: &'g Gguf<'a>,
-    architecture: &'a str,
-}
-
-impl<'a> Keys<'_, 'a> {
-    fn name(&self, key: &str) -> String {
-        format!("{}.{key}", self.architecture)
-    }
-
-    fn error(&self, key: &str, found: impl ToString, expected: &'static str) -> ModelError {
-        key_error(&self.name(key), found, expected)
-    }
-
-    fn optional<T: FromValue<'a>>(&self, key: &str) -> Result<Option<T>, ModelError> {
-        Ok(self.gguf.get(&self.name(key))?)
-    }
-
-    fn dimension(&self, key: &str) -> Result<usize, ModelError> {
-        self.check_dimension(key, self.gguf.require(&self.name(key))?)
-    }
-
-    fn dimension_or(&self, key: &str, default: usize) -> Result<usize, ModelError> {
-        self.optional(key)?.map_or(Ok(default), |found| self.check_dimension(key, found))
-    }
-
-    fn check_dimension(&self, key: &str, found: u64) -> Result<usize, ModelError> {
-        match usize::try_from(found) {
-            Ok(dimension @ 1..=LARGEST) => Ok(dimension),
-            _ => Err(self.error(key, found, "1 to 16777216")),
-        }
-    }
-
-    fn positive(&self, key: &str) -> Result<f32, ModelError> {
-        let found: f32 = self.gguf.require(&self.name(key))?;
-        if found > 0.0 && found.is_finite() { Ok(found) } else { Err(self.error(key, found, "a positive number")) }
+    /// What layer `layer` sees, where that is not the whole context.
+    #[must_use]
+    pub fn local(&self, layer: usize) -> Option<Local> {
+        self.local.filter(|_| is_local(layer))
     }
 }
 
-fn key_error(key: &str, found: impl ToString, expected: &'static str) -> ModelError {
-    ModelError::Key { key: key.to_owned(), found: found.to_string(), expected }
+const fn is_local(layer: usize) -> bool {
+    layer % PATTERN < PATTERN - 1
+}
+
+/// The length by whose square root scores are divided: a head's, but in the largest Gemma 3, which no key tells apart, what
+/// the embedding would give each head.
+fn attention_length(architecture: Architecture, layers: usize, share: usize, head: usize) -> usize {
+    if architecture == Architecture::GEMMA3 && layers == 62 { share } else { head }
+}
+
+fn experts(keys: &Keys<'_, '_>) -> Result<Option<Experts>, ModelError> {
+    if !keys.architecture().experts {
+        keys.only("expert_count", 0_u64, "a model without a mixture of experts")?;
+        return Ok(None);
+    }
+    let count = keys.dimension("expert_count")?;
+    if count > MOST_EXPERTS {
+        return Err(keys.error("expert_count", count, "1 to 4096"));
+    }
+    let used = keys.dimension("expert_used_count")?;
+    if used > count {
+        return Err(keys.error("expert_used_count", used, "no more than there are experts"));
+    }
+    Ok(Some(Experts { count, used, weight_scale: keys.positive_or("expert_weights_scale", 1.0)? }))
+}
+
+fn rope_scale(keys: &Keys<'_, '_>) -> Result<f32, ModelError> {
+    match keys.optional::<&str>("rope.scaling.type")? {
+        Some("none") => Ok(1.0),
+        Some("linear") => keys.positive("rope.scaling.factor"),
+        // A factor alone means linear scaling, in llama.cpp too.
+        None => keys.positive_or("rope.scaling.factor", 1.0),
+        Some(other) => Err(keys.error("rope.scaling.type", other, "none or linear")),
+    }
+}
+
+fn local(keys: &Keys<'_, '_>, layers: usize, head: usize, rope_dimensions: usize) -> Result<Option<Local>, ModelError> {
+    let window = "attention.sliding_window";
+    if !keys.architecture().sliding_windows {
+        keys.only(window, 0_u64, "no sliding window in this architecture")?;
+        return Ok(None);
+    }
+    if matches!(keys.optional::<u64>(window)?, None | Some(0)) {
+        return Ok(None);
+    }
+    let pattern = "attention.sliding_window_pattern";
+    let implemented = "every sixth layer without a window";
+    match keys.value(pattern) {
+        None => {}
+        Some(Value::Array(array)) if follows_pattern(array, layers) => {}
+        Some(Value::Array(array)) => return Err(keys.error(pattern, array, implemented)),
+        Some(_) => keys.only(pattern, PATTERN as u64, implemented)?,
+    }
+    keys.only("attention.key_length_swa", head as u64, "the length of other layers' keys")?;
+    keys.only("attention.value_length_swa", head as u64, "the length of other layers' values")?;
+    keys.only("rope.dimension_count_swa", rope_dimensions as u64, "the rotated elements of other layers")?;
+    let rope = Rope { base: keys.positive_or("rope.freq_base_swa", 10_000.0)?, scale: 1.0 };
+    Ok(Some(Local { window: keys.dimension(window)?, rope }))
+}
+
+/// Whether an array says of each layer what the pattern says.
+fn follows_pattern(array: Array<'_>, layers: usize) -> bool {
+    array.items::<bool>().is_ok_and(|items| items.eq((0..layers).map(is_local)))
 }

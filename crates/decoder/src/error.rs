@@ -30,6 +30,15 @@ pub enum ModelError {
         /// Those expected.
         expected: (usize, usize),
     },
+    /// A tensor is a stack of more or fewer matrices than there are experts.
+    Slices {
+        /// The tensor.
+        tensor: String,
+        /// Its matrices.
+        found: u64,
+        /// Those expected.
+        expected: usize,
+    },
     /// A tensor's type cannot be used here.
     Unsupported {
         /// The tensor.
@@ -56,6 +65,9 @@ impl fmt::Display for ModelError {
                 "tensor {tensor:?}: expected {} rows of {} elements, found {} of {}",
                 expected.0, expected.1, found.0, found.1
             ),
+            Self::Slices { tensor, found, expected } => {
+                write!(f, "tensor {tensor:?}: expected a stack of {expected}, one matrix an expert, found {found}")
+            }
             Self::Unsupported { tensor, ty, op } => write!(f, "tensor {tensor:?}: {ty} does not support {op}"),
             Self::Unused { tensor } => {
                 write!(f, "tensor {tensor:?} has no place in this architecture as implemented: results would be wrong")

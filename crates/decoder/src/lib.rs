@@ -1,11 +1,12 @@
 //! **Invariant: small and plain; no kernel of its own.**
 //!
 //! A decoder-only transformer on keepq: the first consumer of the other crates, and the example that authors of
-//! inference engines read first. Nothing is expanded or copied at load: a [`Model`] is borrowed views into the
-//! mapped file, and a [`Session`] adds a key-value cache and some buffers.
+//! inference engines read first. It runs the architectures of [`Architecture::ALL`], all by one forward pass. Nothing is
+//! expanded or copied at load: a [`Model`] is borrowed views into the mapped file, and a [`Session`] adds a key-value cache
+//! and some buffers.
 //!
-//! Read it in this order: [`Settings`] (who runs it), [`Model`] (what the file holds), [`Session`] (one forward
-//! pass), [`generate`].
+//! Read it in this order: [`Settings`] (who runs it), [`Architecture`] and [`Config`] (what is to be run), [`Model`] (what
+//! the file holds), [`Session`] (one forward pass), [`generate`].
 //!
 //! ```no_run
 //! use keepq_decoder::tokenizer::{Special, Tokenizer};
@@ -25,17 +26,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod architecture;
+mod buffers;
 mod cache;
 mod config;
 mod error;
 mod generate;
+mod keys;
 mod model;
 mod sampler;
 mod session;
 mod settings;
+mod tensors;
 pub mod tokenizer;
 
-pub use config::Config;
+pub use architecture::{Activation, Architecture};
+pub use config::{Config, Experts, Local, Rope};
 pub use error::{ModelError, SessionError};
 pub use generate::generate;
 pub use model::{Expansion, LoadReport, Model};

@@ -1,12 +1,11 @@
 //! [`Model`]: the tensors of a file, each where it lies, with the shape that the metadata call for.
 
-use std::collections::HashSet;
-
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Reason, Residency, Weight};
+use keepq_gemm::{Reason, Residency, Weight, WeightStack};
 use keepq_gguf::Gguf;
 
-use crate::{Config, ModelError};
+use crate::tensors::Tensors;
+use crate::{Config, Experts, ModelError};
 
 /// A model, ready to run: views into the mapped file. Sessions share it.
 #[derive(Debug)]
@@ -21,18 +20,55 @@ pub struct Model<'a> {
     report: LoadReport,
 }
 
-/// One transformer layer.
+/// One transformer layer. What is optional is there or not as the architecture says.
 #[derive(Debug)]
 pub(crate) struct Layer<'a> {
     pub attention_norm: Vec<f32>,
-    pub q: Weight<'a>,
-    pub k: Weight<'a>,
-    pub v: Weight<'a>,
+    pub q: Projection<'a>,
+    pub k: Projection<'a>,
+    pub v: Projection<'a>,
     pub attention_output: Weight<'a>,
+    pub attention_post_norm: Option<Vec<f32>>,
     pub feed_forward_norm: Vec<f32>,
+    pub feed_forward: FeedForward<'a>,
+    pub feed_forward_post_norm: Option<Vec<f32>>,
+}
+
+/// What makes queries, keys or values of the normed stream.
+#[derive(Debug)]
+pub(crate) struct Projection<'a> {
+    pub weight: Weight<'a>,
+    pub bias: Option<Vec<f32>>,
+    /// Weights of the norm of each head.
+    pub head_norm: Option<Vec<f32>>,
+}
+
+/// What follows attention.
+#[derive(Debug)]
+pub(crate) enum FeedForward<'a> {
+    /// One block, through which all tokens go.
+    Block(Block<'a>),
+    /// Many, of which each token goes through a few.
+    Experts(Mixture<'a>),
+}
+
+/// A gated feed-forward block.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
     pub gate: Weight<'a>,
     pub up: Weight<'a>,
     pub down: Weight<'a>,
+}
+
+/// Gated feed-forward blocks, a slice of each stack an expert.
+#[derive(Debug)]
+pub(crate) struct Mixture<'a> {
+    pub experts: Experts,
+    /// A row an expert: how well it suits a token.
+    pub router: Weight<'a>,
+    pub gate: WeightStack<'a>,
+    pub up: WeightStack<'a>,
+    pub down: WeightStack<'a>,
 }
 
 /// What loading did to memory.
@@ -42,11 +78,11 @@ pub struct LoadReport {
     pub kept_bytes: usize,
     /// Bytes allocated for weights that were expanded.
     pub expanded_bytes: usize,
-    /// The matrices that were expanded.
+    /// The matrices, and stacks of them, that were expanded.
     pub expansions: Vec<Expansion>,
 }
 
-/// A matrix that is not used where the file has it.
+/// A matrix, or a stack, that is not used where the file has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The tensor.
@@ -67,7 +103,7 @@ impl<'a> Model<'a> {
     /// place in the architecture.
     pub fn load(gguf: &Gguf<'a>, residency: Residency) -> Result<Self, ModelError> {
         let config = Config::from_gguf(gguf)?;
-        let mut tensors = Tensors { gguf, residency, used: HashSet::new(), report: LoadReport::default() };
+        let mut tensors = Tensors::of(gguf, residency);
 
         let embedding = tensors.embedding(&config)?;
         let layers = (0..config.layers).map(|i| tensors.layer(i, &config)).collect::<Result<_, _>>()?;
@@ -77,10 +113,12 @@ impl<'a> Model<'a> {
             None => tensors.hold("token_embd.weight", embedding)?,
         };
         let rope_factors = match gguf.tensor("rope_freqs.weight") {
-            Some(_) => tensors.floats("rope_freqs.weight", config.rope_dimensions / 2)?,
-            None => Vec::new(),
+            Some(_) if config.architecture.rope_factors => {
+                tensors.floats("rope_freqs.weight", config.rope_dimensions / 2)?
+            }
+            _ => Vec::new(),
         };
-        let key = format!("{}.vocab_size", config.architecture);
+        let key = format!("{}.vocab_size", config.architecture.name);
         if let Some(found) = gguf.get::<u64>(&key)?
             && found != embedding.n() as u64
         {
@@ -108,97 +146,4 @@ impl<'a> Model<'a> {
     pub const fn report(&self) -> &LoadReport {
         &self.report
     }
-}
-
-/// Takes tensors out of a file, and remembers which.
-struct Tensors<'g, 'a> {
-    gguf: &'g Gguf<'a>,
-    residency: Residency,
-    used: HashSet<String>,
-    report: LoadReport,
-}
-
-impl<'a> Tensors<'_, 'a> {
-    fn embedding(&mut self, config: &Config) -> Result<Matrix<'a>, ModelError> {
-        let name = "token_embd.weight";
-        let matrix = self.matrix(name)?;
-        if matrix.k() != config.embedding || matrix.n() == 0 {
-            return Err(shape_error(name, matrix, (matrix.n().max(1), config.embedding)));
-        }
-        Ok(matrix)
-    }
-
-    fn layer(&mut self, i: usize, config: &Config) -> Result<Layer<'a>, ModelError> {
-        let name = |part: &str| format!("blk.{i}.{part}.weight");
-        let (embedding, q, kv) = (config.embedding, config.q_width(), config.kv_width());
-        Ok(Layer {
-            attention_norm: self.floats(&name("attn_norm"), embedding)?,
-            q: self.weight(&name("attn_q"), q, embedding)?,
-            k: self.weight(&name("attn_k"), kv, embedding)?,
-            v: self.weight(&name("attn_v"), kv, embedding)?,
-            attention_output: self.weight(&name("attn_output"), embedding, q)?,
-            feed_forward_norm: self.floats(&name("ffn_norm"), embedding)?,
-            gate: self.weight(&name("ffn_gate"), config.feed_forward, embedding)?,
-            up: self.weight(&name("ffn_up"), config.feed_forward, embedding)?,
-            down: self.weight(&name("ffn_down"), embedding, config.feed_forward)?,
-        })
-    }
-
-    /// A matrix of weights of `n` rows of `k` elements.
-    fn weight(&mut self, name: &str, n: usize, k: usize) -> Result<Weight<'a>, ModelError> {
-        let matrix = self.matrix(name)?;
-        if (matrix.n(), matrix.k()) != (n, k) {
-            return Err(shape_error(name, matrix, (n, k)));
-        }
-        self.hold(name, matrix)
-    }
-
-    fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
-        let ty = matrix.ty();
-        let weight = Weight::new(matrix, self.residency).map_err(|_| ModelError::Unsupported {
-            tensor: name.to_owned(),
-            ty,
-            op: "multiplication in place",
-        })?;
-        match weight.expansion() {
-            None => self.report.kept_bytes += matrix.bytes().len(),
-            Some((bytes, reason)) => {
-                self.report.expanded_bytes += bytes;
-                self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
-            }
-        }
-        Ok(weight)
-    }
-
-    /// A vector of floats; these few are copied, so that they are plain slices.
-    fn floats(&mut self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
-        let matrix = self.matrix(name)?;
-        if (matrix.n(), matrix.k()) != (1, len) {
-            return Err(shape_error(name, matrix, (1, len)));
-        }
-        if !matches!(matrix.ty(), GgmlType::F32 | GgmlType::F16 | GgmlType::BF16) {
-            return Err(ModelError::Unsupported { tensor: name.to_owned(), ty: matrix.ty(), op: "vectors" });
-        }
-        let mut floats = vec![0.0; len];
-        matrix.decode_row(0, &mut floats).expect("row 0 of one, a buffer of its length");
-        Ok(floats)
-    }
-
-    fn matrix(&mut self, name: &str) -> Result<Matrix<'a>, ModelError> {
-        let matrix = self.gguf.require_tensor(name)?.matrix()?;
-        self.used.insert(name.to_owned());
-        Ok(matrix)
-    }
-
-    /// Nothing in the file may be left over: a bias that is silently ignored gives wrong results.
-    fn finish(self) -> Result<LoadReport, ModelError> {
-        match self.gguf.tensors().iter().find(|tensor| !self.used.contains(tensor.name())) {
-            Some(tensor) => Err(ModelError::Unused { tensor: tensor.name().to_owned() }),
-            None => Ok(self.report),
-        }
-    }
-}
-
-fn shape_error(name: &str, matrix: Matrix<'_>, expected: (usize, usize)) -> ModelError {
-    ModelError::Shape { tensor: name.to_owned(), found: (matrix.n(), matrix.k()), expected }
 }

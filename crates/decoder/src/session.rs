@@ -1,12 +1,12 @@
 //! [`Session`]: one forward pass after another over a growing context.
 
-use keepq_act::ActBuf;
 use keepq_dot::rows::{self, HeadCache};
-use keepq_gemm::{Driver, Scratch};
+use keepq_gemm::{Driver, Route};
 
+use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
-use crate::model::Layer;
-use crate::{Model, SessionError};
+use crate::model::{Block, FeedForward, Layer, Mixture};
+use crate::{Config, Experts, Model, Rope, SessionError};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
 const BATCH: usize = 512;
@@ -27,28 +27,6 @@ pub struct Session<'m, 'a> {
     driver: Driver<'m>,
     cache: Cache,
     buffers: Buffers,
-}
-
-/// What a pass works in; grows to the largest batch and stays.
-#[derive(Debug, Default)]
-struct Buffers {
-    /// The residual stream.
-    stream: Vec<f32>,
-    /// What a norm makes of it.
-    normed: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-    attended: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    /// What a layer adds to the residual stream.
-    delta: Vec<f32>,
-    logits: Vec<f32>,
-    /// (cos, sin) of each pair, a row a token.
-    angles: Vec<(f32, f32)>,
-    acts: ActBuf,
-    scratch: Scratch,
 }
 
 impl<'m, 'a> Session<'m, 'a> {
@@ -118,15 +96,15 @@ impl<'m, 'a> Session<'m, 'a> {
     fn layers(&mut self, tokens: &[u32]) -> Result<(), SessionError> {
         let config = self.model.config();
         let (m, past) = (tokens.len(), self.positions());
-        self.buffers.fit(self.model, m);
+        self.buffers.fit(config, m);
 
-        let pairs = config.rope_dimensions / 2;
-        for (t, angles) in self.buffers.angles.chunks_exact_mut(pairs).enumerate() {
-            let (base, factors) = (config.rope_base, &self.model.rope_factors);
-            rows::rope_angles((past + t) as f32 / config.rope_scale, base, config.rope_dimensions, factors, angles);
+        fill_angles(&mut self.buffers.angles, config, config.rope, past, &self.model.rope_factors);
+        if let Some(local) = config.local {
+            fill_angles(&mut self.buffers.local_angles, config, local.rope, past, &[]);
         }
         for (&id, row) in tokens.iter().zip(self.buffers.stream.chunks_exact_mut(config.embedding)) {
             self.model.embedding.decode_row(id as usize, row).expect("ids and widths were checked");
+            rows::scale(row, config.embedding_scale);
         }
         for (i, layer) in self.model.layers.iter().enumerate() {
             self.attention(i, layer, m)?;
@@ -145,59 +123,109 @@ impl<'m, 'a> Session<'m, 'a> {
 
         // The three read the same activations: they are quantized once.
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
-        layer.q.matmul(&driver, &mut x, &mut buffers.q, &mut buffers.scratch)?;
-        layer.k.matmul(&driver, &mut x, &mut buffers.k, &mut buffers.scratch)?;
-        layer.v.matmul(&driver, &mut x, &mut buffers.v, &mut buffers.scratch)?;
+        for (part, out) in [(&layer.q, &mut buffers.q), (&layer.k, &mut buffers.k), (&layer.v, &mut buffers.v)] {
+            part.weight.matmul(&driver, &mut x, out, &mut buffers.scratch)?;
+            if let Some(bias) = &part.bias {
+                out.chunks_exact_mut(bias.len()).for_each(|token| rows::add(token, bias));
+            }
+            if let Some(weight) = &part.head_norm {
+                norm_rows_in_place(out, weight, config.norm_epsilon);
+            }
+        }
 
-        let pairs = config.rope_dimensions / 2;
+        let (angles, window) = match config.local(i) {
+            Some(local) => (&buffers.local_angles, local.window),
+            None => (&buffers.angles, usize::MAX),
+        };
         for (width, heads) in [(config.q_width(), &mut buffers.q), (config.kv_width(), &mut buffers.k)] {
-            for (token, angles) in heads.chunks_exact_mut(width).zip(buffers.angles.chunks_exact(pairs)) {
-                token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, config.rope_pairs));
+            for (token, angles) in heads.chunks_exact_mut(width).zip(angles.chunks_exact(config.rope_dimensions / 2)) {
+                let pairs = config.architecture.rope_pairs;
+                token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, pairs));
             }
         }
         self.cache.extend(i, &buffers.k, &buffers.v);
 
-        let cache = self.cache.layer(i);
-        let scale = 1.0 / (config.head as f32).sqrt();
+        let (cache, stride) = (self.cache.layer(i), config.kv_width());
         let queries_per_kv = config.heads / config.kv_heads;
         let (q, positions) = (&buffers.q, past + m);
         driver.for_each_row(&mut buffers.attended, config.head, positions, &mut buffers.scratch, |row, out, scores| {
             let (token, head) = (row / config.heads, row % config.heads);
+            let seen = past + token + 1;
+            let first = seen.saturating_sub(window);
             let cache = HeadCache {
-                keys: &cache.keys,
-                values: &cache.values,
-                stride: config.kv_width(),
+                keys: &cache.keys[first * stride..],
+                values: &cache.values[first * stride..],
+                stride,
                 offset: head / queries_per_kv * config.head,
             };
             let q = &q[row * config.head..][..config.head];
-            driver.tier().attention(q, cache, scale, &mut scores[..past + token + 1], out);
+            driver.tier().attention(q, cache, config.attention_scale, &mut scores[..seen - first], out);
         });
 
         let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
         layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        rows::add(&mut buffers.stream, &buffers.delta);
+        buffers.add_delta(layer.attention_post_norm.as_deref(), config.norm_epsilon);
         Ok(())
     }
 
-    /// `stream += down(silu(gate) * up)`, with gate and up of the normed stream.
+    /// `stream += down(activation(gate) * up)`, with gate and up of the normed stream.
     fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let buffers = &mut self.buffers;
+        norm_rows(&buffers.stream, &layer.feed_forward_norm, config.norm_epsilon, &mut buffers.normed);
+        match &layer.feed_forward {
+            FeedForward::Block(block) => self.block(block, m)?,
+            FeedForward::Experts(mixture) => self.experts(mixture, m)?,
+        }
+        self.buffers.add_delta(layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
+        Ok(())
+    }
+
+    /// `delta = down(activation(gate) * up)`.
+    fn block(&mut self, block: &Block<'_>, m: usize) -> Result<(), SessionError> {
         let config = self.model.config();
         let driver = self.driver;
         let buffers = &mut self.buffers;
-        norm_rows(&buffers.stream, &layer.feed_forward_norm, config.norm_epsilon, &mut buffers.normed);
-
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
-        layer.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
-        layer.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+        block.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
+        block.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+        buffers.activate(&driver, config);
 
-        let (up, width) = (&buffers.up, config.feed_forward);
-        driver.for_each_row(&mut buffers.gate, width, 0, &mut buffers.scratch, |row, gate, _| {
-            driver.tier().silu_mul(gate, &up[row * width..][..width]);
-        });
+        let mut x = buffers.acts.share(m, config.feed_forward, &buffers.gate);
+        block.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
+        Ok(())
+    }
 
-        let mut x = buffers.acts.share(m, layer.down.k(), &buffers.gate);
-        layer.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        rows::add(&mut buffers.stream, &buffers.delta);
+    /// `delta = Σ weight * down(activation(gate) * up)` over the experts that are chosen for each token.
+    fn experts(&mut self, mixture: &Mixture<'_>, m: usize) -> Result<(), SessionError> {
+        let config = self.model.config();
+        let Experts { count, used, weight_scale } = mixture.experts;
+        let driver = self.driver;
+        let buffers = &mut self.buffers;
+        let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
+        mixture.router.matmul(&driver, &mut x, &mut buffers.router, &mut buffers.scratch)?;
+        for (logits, chosen) in buffers.router.chunks_exact_mut(count).zip(buffers.chosen.chunks_exact_mut(used)) {
+            rows::route(logits, weight_scale, chosen);
+        }
+
+        // From here on there is a row for each choice of a token.
+        for (i, (route, chosen)) in buffers.routes.iter_mut().zip(&buffers.chosen).enumerate() {
+            *route = Route { row: (i / used) as u32, slice: chosen.expert as u32 };
+        }
+        mixture.gate.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.gate, &mut buffers.scratch)?;
+        mixture.up.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.up, &mut buffers.scratch)?;
+        buffers.activate(&driver, config);
+
+        for (i, route) in buffers.routes.iter_mut().enumerate() {
+            route.row = i as u32;
+        }
+        let mut x = buffers.acts.share(m * used, config.feed_forward, &buffers.gate);
+        mixture.down.matmul_indexed(&driver, &mut x, &buffers.routes, &mut buffers.results, &mut buffers.scratch)?;
+        buffers.delta.fill(0.0);
+        for (i, (result, chosen)) in buffers.results.chunks_exact(config.embedding).zip(&buffers.chosen).enumerate() {
+            let delta = &mut buffers.delta[i / used * config.embedding..][..config.embedding];
+            rows::add_scaled(delta, result, chosen.weight);
+        }
         Ok(())
     }
 
@@ -217,29 +245,9 @@ impl<'m, 'a> Session<'m, 'a> {
     }
 }
 
-impl Buffers {
-    /// Sizes every buffer for a batch of `m` tokens.
-    fn fit(&mut self, model: &Model<'_>, m: usize) {
-        let config = model.config();
-        for (buffer, width) in [
-            (&mut self.stream, config.embedding),
-            (&mut self.normed, config.embedding),
-            (&mut self.delta, config.embedding),
-            (&mut self.q, config.q_width()),
-            (&mut self.k, config.kv_width()),
-            (&mut self.v, config.kv_width()),
-            (&mut self.attended, config.q_width()),
-            (&mut self.gate, config.feed_forward),
-            (&mut self.up, config.feed_forward),
-        ] {
-            buffer.resize(m * width, 0.0);
-        }
-        self.angles.resize(m * config.rope_dimensions / 2, (0.0, 0.0));
-    }
-}
-
-fn norm_rows(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
-    for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
-        rows::rms_norm(x, weight, epsilon, out);
+/// Fills rows of (cos, sin), the first for position `past`.
+fn fill_angles(angles: &mut [(f32, f32)], config: &Config, rope: Rope, past: usize, factors: &[f32]) {
+    for (t, angles) in angles.chunks_exact_mut(config.rope_dimensions / 2).enumerate() {
+        rows::rope_angles((past + t) as f32 / rope.scale, rope.base, config.rope_dimensions, factors, angles);
     }
 }

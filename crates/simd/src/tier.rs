@@ -38,12 +38,18 @@ macro_rules! on_target {
 /// The environment variable that forces a tier.
 const VARIABLE: &str = "KEEPQ_TIER";
 
-/// All names, best last, whether this machine has the tier or not.
+/// See [`Tier::names`].
 const NAMES: &[&str] = &["portable", "x86-64-v3"];
 
 impl Tier {
     /// The tier that every machine has.
     pub const PORTABLE: Self = Self(Inner::Portable);
+
+    /// The names of all tiers of this version, best last, whether this machine has them or not.
+    #[must_use]
+    pub const fn names() -> &'static [&'static str] {
+        NAMES
+    }
 
     /// The tiers that this machine has, best last.
     #[must_use]
@@ -137,6 +143,11 @@ impl Tier {
     /// [`keepq_dot::rows::silu_mul`] on this tier.
     pub fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
         on_target!(self, target => rows::silu_mul(target, gate, up));
+    }
+
+    /// [`keepq_dot::rows::gelu_mul`] on this tier.
+    pub fn gelu_mul(self, gate: &mut [f32], up: &[f32]) {
+        on_target!(self, target => rows::gelu_mul(target, gate, up));
     }
 }
 

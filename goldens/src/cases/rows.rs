@@ -1,7 +1,7 @@
 //! `rows/<operation>/<what>`: the float row operations.
 
 use keepq_blocks::F16;
-use keepq_dot::rows::{self, HeadCache, RopePairs};
+use keepq_dot::rows::{self, Chosen, HeadCache, RopePairs};
 use keepq_simd::Tier;
 
 use crate::case::{Golden, Runner};
@@ -33,7 +33,10 @@ where
 const LENGTHS: [usize; 5] = [1, 7, 8, 31, 576];
 
 pub(super) fn cases() -> Vec<Case> {
-    [exp(), rms_norm(), softmax(), silu_mul(), rope(), attention()].into_iter().flatten().collect()
+    [exp(), rms_norm(), softmax(), silu_mul(), gelu_mul(), rope(), attention(), route(), scale(), add_scaled()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn case(
@@ -60,24 +63,30 @@ fn exp() -> Vec<Case> {
 }
 
 fn rms_norm() -> Vec<Case> {
-    let make = |what: &str, x: Vec<f32>, w: Vec<f32>| {
+    let make = |what: &str, norm: fn(&[f32], &[f32]) -> Vec<f32>, x: Vec<f32>, w: Vec<f32>| {
         let (nx, nw) = (x.clone(), w.clone());
-        let run = move |_| {
-            let mut out = vec![0.0; x.len()];
-            rows::rms_norm(&x, &w, 1.0e-5, &mut out);
-            out
-        };
-        case("rms_norm", what, run, move || naive::rms_norm(&nx, &nw, 1.0e-5))
+        case("rms_norm", what, move |_| norm(&x, &w), move || naive::rms_norm(&nx, &nw, 1.0e-5))
+    };
+    let apart = |x: &[f32], w: &[f32]| {
+        let mut out = vec![0.0; x.len()];
+        rows::rms_norm(x, w, 1.0e-5, &mut out);
+        out
+    };
+    let in_place = |x: &[f32], w: &[f32]| {
+        let mut x = x.to_vec();
+        rows::rms_norm_in_place(&mut x, w, 1.0e-5);
+        x
     };
     let mut cases: Vec<Case> = LENGTHS
         .iter()
-        .map(|&len| make(&format!("{len}"), Floats::Gaussian.row(len, 500), Floats::Asymmetric.row(len, 501)))
+        .map(|&len| make(&format!("{len}"), apart, Floats::Gaussian.row(len, 500), Floats::Asymmetric.row(len, 501)))
         .collect();
     let (_, norm) = real_rows(TYPES[0]).expect("the model has F32 rows");
     let weight = TYPES[0].decode_row(&norm[0]);
-    cases.push(make("smollm2", real_tokens(576).swap_remove(1), weight));
-    cases.push(make("zeros", vec![0.0; 40], vec![1.0; 40]));
-    cases.push(make("huge", Floats::Huge.row(160, 502), vec![1.0; 160]));
+    cases.push(make("smollm2", apart, real_tokens(576).swap_remove(1), weight));
+    cases.push(make("zeros", apart, vec![0.0; 40], vec![1.0; 40]));
+    cases.push(make("huge", apart, Floats::Huge.row(160, 502), vec![1.0; 160]));
+    cases.push(make("in-place", in_place, Floats::Gaussian.row(203, 503), Floats::Asymmetric.row(203, 504)));
     cases
 }
 
@@ -102,14 +111,23 @@ fn softmax() -> Vec<Case> {
 }
 
 fn silu_mul() -> Vec<Case> {
+    gated("silu_mul", Tier::silu_mul, naive::silu_mul)
+}
+
+fn gelu_mul() -> Vec<Case> {
+    gated("gelu_mul", Tier::gelu_mul, naive::gelu_mul)
+}
+
+/// An activation of the first row, times the second.
+fn gated(operation: &str, run: fn(Tier, &mut [f32], &[f32]), bless: fn(&[f32], &[f32]) -> Vec<f32>) -> Vec<Case> {
     let make = |what: &str, gate: Vec<f32>, up: Vec<f32>| {
         let (naive_gate, naive_up) = (gate.clone(), up.clone());
         let run = move |tier: Tier| {
             let mut gate = gate.clone();
-            tier.silu_mul(&mut gate, &up);
+            run(tier, &mut gate, &up);
             gate
         };
-        case("silu_mul", what, run, move || naive::silu_mul(&naive_gate, &naive_up))
+        case(operation, what, run, move || bless(&naive_gate, &naive_up))
     };
     vec![
         make("gaussian", Floats::Gaussian.row(203, 520), Floats::Asymmetric.row(203, 521)),
@@ -177,4 +195,52 @@ fn attention() -> Vec<Case> {
         case("attention", &format!("{positions}-positions-of-{head}"), run, bless)
     };
     [(1, 64), (2, 20), (7, 64), (33, 64), (300, 16)].into_iter().map(make).collect()
+}
+
+fn route() -> Vec<Case> {
+    let make = |what: &str, logits: Vec<f32>, count: usize, scale: f32| {
+        let naive = logits.clone();
+        let run = move |_| {
+            let mut chosen = vec![Chosen::default(); count];
+            rows::route(&mut logits.clone(), scale, &mut chosen);
+            chosen.iter().flat_map(|chosen| [chosen.expert as f32, chosen.weight]).collect()
+        };
+        let bless = move || {
+            let chosen = naive::route(&naive, count, scale);
+            chosen.iter().flat_map(|&(expert, weight)| [expert as f32, weight]).collect()
+        };
+        case("route", what, run, bless)
+    };
+    let logits = |count| Floats::Gaussian.row(count, 550);
+    let tied: Vec<f32> = (0..12).map(|i| [0.5, 2.0, -1.0][i % 3]).collect();
+    vec![
+        make("2-of-8", logits(8), 2, 1.0),
+        make("8-of-128", logits(128), 8, 2.5),
+        make("all-of-9", logits(9), 9, 1.0),
+        make("ties", tied, 6, 1.0),
+        make("one-of-one", vec![3.0], 1, 0.5),
+        make("non-finite", Floats::NonFinite.row(64, 551), 4, 1.0),
+    ]
+}
+
+fn scale() -> Vec<Case> {
+    let x = Floats::Gaussian.row(203, 559);
+    let naive = x.clone();
+    let run = move |_| {
+        let mut x = x.clone();
+        rows::scale(&mut x, 25.298_222);
+        x
+    };
+    vec![case("scale", "gaussian", run, move || naive::scale(&naive, 25.298_222))]
+}
+
+fn add_scaled() -> Vec<Case> {
+    let (x, y) = (Floats::Gaussian.row(203, 560), Floats::Asymmetric.row(203, 561));
+    let (naive_x, naive_y) = (x.clone(), y.clone());
+    let run = move |_| {
+        let mut x = x.clone();
+        rows::add_scaled(&mut x, &y, 0.3);
+        x
+    };
+    vec![case("add_scaled", "gaussian", run, move || naive::add_scaled(&naive_x, &naive_y, 0.3))]
 }

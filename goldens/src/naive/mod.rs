@@ -42,7 +42,9 @@ pub(crate) use exp::exp;
 pub(crate) use half::{f16_bits, read_f16};
 pub use q8_1::encode as encode_q8_1;
 pub use q8_k::encode as encode_q8_k;
-pub(crate) use rows::{HeadRows, attention, rms_norm, rope, rope_angles, silu_mul, softmax};
+pub(crate) use rows::{
+    HeadRows, add_scaled, attention, gelu_mul, rms_norm, rope, rope_angles, route, scale, silu_mul, softmax,
+};
 
 /// The types with a decoder, an encoder and a dot.
 pub const TYPES: &[&NaiveType] = &[

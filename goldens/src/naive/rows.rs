@@ -34,6 +34,37 @@ pub(crate) fn silu_mul(gate: &[f32], up: &[f32]) -> Vec<f32> {
     gate.iter().zip(up).map(|(g, u)| (g / (1.0 + exp(-g))) * u).collect()
 }
 
+/// `2 * sqrt(2 / pi)` and that times 0.044715, to the nearest f32.
+const GELU: (f32, f32) = (1.595_769_2, 0.071_354_814);
+
+pub(crate) fn gelu_mul(gate: &[f32], up: &[f32]) -> Vec<f32> {
+    let gelu = |g: f32| {
+        let square = g * g;
+        let w = g * (GELU.0 + (GELU.1 * square));
+        g / (1.0 + exp(-w))
+    };
+    gate.iter().zip(up).map(|(&g, u)| gelu(g) * u).collect()
+}
+
+/// The experts, those of the largest softmax first, each with its weight.
+pub(crate) fn route(logits: &[f32], count: usize, scale: f32) -> Vec<(usize, f32)> {
+    let p = softmax(logits);
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    // The sort is stable: equal ones, and NaN, stay in the order of their indices.
+    order.sort_by(|&a, &b| p[b].partial_cmp(&p[a]).unwrap_or(std::cmp::Ordering::Equal));
+    order.truncate(count);
+    let total = sum8(count, |i| p[order[i]]);
+    order.iter().map(|&expert| (expert, (p[expert] / total) * scale)).collect()
+}
+
+pub(crate) fn scale(x: &[f32], factor: f32) -> Vec<f32> {
+    x.iter().map(|x| x * factor).collect()
+}
+
+pub(crate) fn add_scaled(x: &[f32], y: &[f32], factor: f32) -> Vec<f32> {
+    x.iter().zip(y).map(|(x, y)| x + (y * factor)).collect()
+}
+
 /// Cosine and sine of each pair's angle; no factors means that all are 1.
 pub(crate) fn rope_angles(position: f32, base: f32, dims: usize, factors: &[f32]) -> Vec<(f32, f32)> {
     let angle = |i: usize| {

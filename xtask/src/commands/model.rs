@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::quantize::Target;
 use crate::files::{self, Replacement};
 use crate::runtime::megabytes;
+use crate::synth::architectures::Tiny;
 use crate::synth::large::{self, Large};
 use crate::{cache, sha256};
 use published::Published;
@@ -47,24 +48,31 @@ struct Answer<'a> {
 
 /// All names, for the command line.
 fn names() -> Vec<&'static str> {
-    Published::names().into_iter().chain([large::NAME]).collect()
+    let tiny = Tiny::ALL.iter().map(|tiny| tiny.name);
+    Published::names().into_iter().chain([large::NAME]).chain(tiny).collect()
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = cache::folder(args.dir.as_deref())?;
-    let path = match args.target {
-        Some(target) => {
-            ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
-            Large::new(target.ty()).file_in(&folder)?
-        }
-        None => published(Published::named(&args.model)?, &folder)?,
-    };
+    let path = file_in(&folder, args)?;
     if args.json {
         let (sha256, bytes) = (&*sha256::of_file(&path)?, fs::metadata(&path)?.len());
         let answer = Answer { model: &args.model, path: &path, sha256, bytes };
         files::print(&(serde_json::to_string(&answer)? + "\n"))
     } else {
         files::print(&format!("{}\n", path.display()))
+    }
+}
+
+/// The path of the model in `folder`, where it is fetched or written unless it is there.
+fn file_in(folder: &Path, args: &Args) -> Result<PathBuf> {
+    if let Some(target) = args.target {
+        ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
+        return Large::new(target.ty()).file_in(folder);
+    }
+    match Tiny::ALL.iter().find(|tiny| tiny.name == args.model) {
+        Some(tiny) => tiny.file_in(folder),
+        None => published(Published::named(&args.model)?, folder),
     }
 }
 

@@ -8,7 +8,7 @@
 mod proof;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -21,7 +21,7 @@ use keepq_simd::Tier;
 use crate::token_oracle::TokenOracle;
 use crate::{files, sha256};
 use proof::Prover;
-use report::Report;
+pub(crate) use report::Report;
 
 /// The numbers of threads that are compared.
 const THREADS: [usize; 2] = [1, 2];
@@ -41,11 +41,18 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let set = open_set(&args.model, Source::map)?;
+    let report = prove(&args.model, args.oracle.as_deref())?;
+    files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })?;
+    report.check()
+}
+
+/// Compares the model of the file `model` with `oracle`, or with the oracle that belongs to it.
+pub(crate) fn prove(model: &Path, oracle: Option<&Path>) -> Result<Report> {
+    let set = open_set(model, Source::map)?;
     let gguf = set.parse()?;
     let sha256 = sha256::of_set(&set);
-    let oracle = oracle(args, &sha256)?;
-    let file = || args.model.display().to_string();
+    let oracle = find_oracle(model, oracle, &sha256)?;
+    let file = || model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
     let model = Model::load(&gguf, Residency::Keep).with_context(file)?;
 
@@ -65,24 +72,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         prompts.push(prover.prove(prompt).with_context(|| format!("prompt {:?}", prompt.prompt))?);
         progress.inc(1);
     }
-    drop(progress);
-
-    let report = Report {
+    Ok(Report {
         model: oracle.model,
         sha256,
         two_builds: oracle.two_builds,
         runs: runs.iter().map(proof::name).collect(),
         prompts,
-    };
-    files::print(&if args.json { serde_json::to_string(&report)? + "\n" } else { report.to_string() })?;
-    report.check()
+    })
 }
 
-/// The oracle that was asked for, or that belongs to the file.
-fn oracle(args: &Args, sha256: &str) -> Result<TokenOracle> {
-    let Some(path) = &args.oracle else {
+/// The oracle that was asked for, or that belongs to the file `model`.
+fn find_oracle(model: &Path, oracle: Option<&Path>, sha256: &str) -> Result<TokenOracle> {
+    let Some(path) = oracle else {
         let (_, oracle) =
-            TokenOracle::find(&TokenOracle::folder(), sha256).with_context(|| args.model.display().to_string())?;
+            TokenOracle::find(&TokenOracle::folder(), sha256).with_context(|| model.display().to_string())?;
         return Ok(oracle);
     };
     let oracle = TokenOracle::read(path)?;
@@ -90,7 +93,7 @@ fn oracle(args: &Args, sha256: &str) -> Result<TokenOracle> {
         ensure!(
             known == sha256,
             "{} has SHA-256 {sha256}, but {} is of a model with {known}",
-            args.model.display(),
+            model.display(),
             path.display()
         );
     }

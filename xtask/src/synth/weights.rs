@@ -43,11 +43,11 @@ impl Embeddings {
         &self.values
     }
 
-    fn tokens(&self) -> usize {
-        self.values.len() / self.width
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        self.values.chunks_exact_mut(self.width)
     }
 
-    fn row(&self, token: usize) -> &[f32] {
+    pub(super) fn row(&self, token: usize) -> &[f32] {
         &self.values[token * self.width..][..self.width]
     }
 }
@@ -75,11 +75,12 @@ pub(super) const FORGET: f32 = 2.0;
 /// The length of what attention adds to the stream in a layer.
 pub(super) const CONTEXT: f32 = 0.2;
 
-/// The matrices of a layer. `words` are the tokens that may follow others.
+/// The matrices of a layer, whose neurons answer to the tokens `known` in turn. `words` are the tokens that may follow.
 pub(super) fn layer(
     random: &mut Random,
     shape: &Shape,
     embeddings: &Embeddings,
+    known: &[usize],
     words: &[usize],
     is_last: bool,
 ) -> Layer {
@@ -91,14 +92,14 @@ pub(super) fn layer(
     let mut gate = Vec::with_capacity(feed_forward * embedding);
     let mut down = vec![0.0; embedding * feed_forward];
     for neuron in 0..feed_forward {
-        let token = neuron % embeddings.tokens();
+        let token = known[neuron % known.len()];
         let next = words[random.below(words.len())];
         // A normed stream is sqrt(embedding) times as long as an embedding.
         gate.extend(embeddings.row(token).iter().map(|v| v * GATE * unit));
         // Squared, so that few are strong.
         let uniform = random.uniform();
         let strength = STRENGTH * uniform * uniform;
-        let forget = if is_last && neuron == token { FORGET } else { 0.0 };
+        let forget = if is_last && neuron < known.len() { FORGET } else { 0.0 };
         for (row, (add, remove)) in embeddings.row(next).iter().zip(embeddings.row(token)).enumerate() {
             // Gate and up answer with `GATE` each.
             down[row * feed_forward + neuron] = (strength * add - forget * remove) / (GATE * GATE);

@@ -131,3 +131,14 @@ fn a_folder_that_cannot_be_made_or_is_in_the_way_is_named() {
     let line = refusal(&mut fetch(&file.join("models")));
     assert!(line.starts_with("cannot make the folder ") && line.contains("file/models"), "{line}");
 }
+
+#[test]
+fn a_model_of_this_project_is_made_without_a_network() {
+    let dir = temporary_folder();
+    let mut command = xtask([Path::new("model"), Path::new("keepq-qwen3"), Path::new("--dir"), dir.path()]);
+    let made = command.env("PATH", "/nowhere").output().expect("it runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let path = dir.path().join("keepq-qwen3.gguf");
+    assert_eq!(String::from_utf8_lossy(&made.stdout), format!("{}\n", path.display()));
+    assert!(fs::read(path).expect("a file").starts_with(b"GGUF"));
+}

@@ -7,7 +7,7 @@ use keepq_gguf::Gguf;
 
 use crate::tiny::{EMBEDDING, FEED_FORWARD, Key, Tiny};
 
-fn error_of(tiny: Tiny) -> String {
+pub(crate) fn error_of(tiny: Tiny) -> String {
     let file = tiny.write();
     let gguf = Gguf::parse(&file).expect("a file that parses");
     Model::load(&gguf, Residency::Keep).expect_err("no model").to_string()
@@ -54,9 +54,9 @@ fn a_type_without_a_kernel_is_expanded_and_named_or_refused() {
 fn what_is_missing_or_wrong_is_named() {
     let errors = [
         Tiny::new().without("general.architecture"),
-        Tiny::new().set("general.architecture", Key::String("mamba")),
+        Tiny::new().set("general.architecture", Key::Text("mamba".into())),
         Tiny::new().without("llama.block_count"),
-        Tiny::new().set("llama.block_count", Key::String("two")),
+        Tiny::new().set("llama.block_count", Key::Text("two".into())),
         Tiny::new().set("llama.block_count", Key::U32(3)),
         Tiny::new().set("llama.block_count", Key::U32(1)),
         Tiny::new().set("llama.attention.head_count", Key::U32(0)),
@@ -65,7 +65,8 @@ fn what_is_missing_or_wrong_is_named() {
         Tiny::new().set("llama.attention.head_count", Key::U32(6)),
         Tiny::new().set("llama.attention.layer_norm_rms_epsilon", Key::F32(-1.0)),
         Tiny::new().set("llama.rope.dimension_count", Key::U32(15)),
-        Tiny::new().set("llama.rope.scaling.type", Key::String("yarn")),
+        Tiny::new().set("llama.rope.scaling.type", Key::Text("yarn".into())),
+        Tiny::new().set("llama.rope.scaling.type", Key::Text("linear".into())),
         Tiny::new().set("llama.rope.scale_linear", Key::F32(4.0)),
         Tiny::new().set("llama.vocab_size", Key::U32(51)),
         Tiny::new().set("llama.expert_count", Key::U32(8)),

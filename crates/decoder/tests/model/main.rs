@@ -1,5 +1,6 @@
 //! Loading and running models: a tiny one, written here, whole and damaged.
 
+mod architectures;
 mod load;
 mod session;
 mod tiny;

@@ -24,20 +24,25 @@ fn logits(model: &Model<'_>, settings: &Settings, pieces: &[usize]) -> Vec<u32> 
     all
 }
 
+const ARCHITECTURES: [&str; 5] = ["llama", "qwen2", "qwen3", "qwen3moe", "gemma3"];
+
 #[test]
 fn bits_depend_on_no_tier_thread_count_or_cut() {
-    let file = Tiny::new().write();
-    let gguf = Gguf::parse(&file).unwrap();
-    for residency in [Residency::Keep, Residency::ExpandKn] {
-        let model = Model::load(&gguf, residency).unwrap();
-        let serial = Settings::new(Tier::PORTABLE, 1, residency).unwrap();
-        let want = logits(&model, &serial, &[9]);
-        assert_eq!(want.len(), TOKENS.len() * VOCABULARY);
-        for tier in Tier::available() {
-            for threads in [1, 2, 4] {
-                let settings = Settings::new(tier, threads, residency).unwrap();
-                for pieces in [&[9][..], &[1; 9], &[4, 5], &[3, 1, 3, 2]] {
-                    assert_eq!(logits(&model, &settings, pieces), want, "{tier}, {threads} threads, {pieces:?}");
+    for architecture in ARCHITECTURES {
+        let file = Tiny::of(architecture).write();
+        let gguf = Gguf::parse(&file).unwrap();
+        for residency in [Residency::Keep, Residency::ExpandKn] {
+            let model = Model::load(&gguf, residency).unwrap();
+            let serial = Settings::new(Tier::PORTABLE, 1, residency).unwrap();
+            let want = logits(&model, &serial, &[9]);
+            assert_eq!(want.len(), TOKENS.len() * VOCABULARY);
+            for tier in Tier::available() {
+                for threads in [1, 2, 4] {
+                    let settings = Settings::new(tier, threads, residency).unwrap();
+                    for pieces in [&[9][..], &[1; 9], &[4, 5], &[3, 1, 3, 2]] {
+                        let got = logits(&model, &settings, pieces);
+                        assert_eq!(got, want, "{architecture}, {tier}, {threads} threads, {pieces:?}");
+                    }
                 }
             }
         }
@@ -46,14 +51,16 @@ fn bits_depend_on_no_tier_thread_count_or_cut() {
 
 #[test]
 fn the_expanded_arms_agree_bit_for_bit() {
-    let file = Tiny::new().write();
-    let gguf = Gguf::parse(&file).unwrap();
-    let [kn, nk, reference] = [Residency::ExpandKn, Residency::ExpandNk, Residency::Reference].map(|residency| {
-        let settings = Settings::new(Tier::best(), 2, residency).unwrap();
-        logits(&Model::load(&gguf, residency).unwrap(), &settings, &[5, 4])
-    });
-    assert_eq!(kn, reference);
-    assert_eq!(nk, reference);
+    for architecture in ARCHITECTURES {
+        let file = Tiny::of(architecture).write();
+        let gguf = Gguf::parse(&file).unwrap();
+        let [kn, nk, reference] = [Residency::ExpandKn, Residency::ExpandNk, Residency::Reference].map(|residency| {
+            let settings = Settings::new(Tier::best(), 2, residency).unwrap();
+            logits(&Model::load(&gguf, residency).unwrap(), &settings, &[5, 4])
+        });
+        assert_eq!(kn, reference, "{architecture}");
+        assert_eq!(nk, reference, "{architecture}");
+    }
 }
 
 #[test]

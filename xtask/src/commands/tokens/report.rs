@@ -11,7 +11,7 @@ use crate::token_oracle::TwoBuilds;
 
 /// The result.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) model: String,
     pub(super) sha256: String,
     /// None where it has not been measured: nothing is excused then.
@@ -56,7 +56,7 @@ impl Report {
     }
 
     /// An error where there is a failure.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.failures()[..] {
             [] => Ok(()),
             [one] => bail!("{one}"),
