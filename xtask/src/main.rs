@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use commands::bench::kernels::ggml_run as bench_kernels_peer;
 use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::quantize::llama as llama_quantize;
 use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, quantize, tokens};
@@ -36,6 +37,9 @@ enum Command {
     /// One run of one arm of `bench`
     #[command(hide = true)]
     BenchArm(bench_arm::Args),
+    /// llama.cpp's side of `bench --kernels`
+    #[command(hide = true)]
+    BenchKernelsPeer(bench_kernels_peer::Args),
     /// One run of llama.cpp in `bench`
     #[command(hide = true)]
     BenchPeer(bench_peer::Args),
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
+        Command::BenchKernelsPeer(args) => bench_kernels_peer::run(&args),
         Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),

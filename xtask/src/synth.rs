@@ -11,7 +11,7 @@
 
 pub(crate) mod architectures;
 pub(crate) mod large;
-mod random;
+pub(crate) mod random;
 mod vocabulary;
 mod weights;
 

@@ -10,6 +10,7 @@ pub(crate) mod arm_run;
 mod compare;
 #[cfg(test)]
 mod example;
+pub(crate) mod kernels;
 mod limits;
 mod machine;
 mod peer;
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     /// The GGUF file, or any file of a set [default: a small one of this project's own, made in the cache]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
+    /// Threads [default: KEEPQ_THREADS, or as many as the machine has; with --kernels, 1]
     #[arg(long, value_name = "N", value_parser = runtime::thread_count)]
     threads: Option<usize>,
     /// Tokens of the prompt
@@ -69,18 +70,29 @@ pub(crate) struct Args {
     /// The peer's CPU backend, such as haswell, or best; given once for all peers or once for each [default: best]
     #[arg(long = "peer-variant", value_name = "NAME", requires = "peers")]
     peer_variants: Vec<Cpu>,
-    /// Runs of each arm and of each setting of a peer
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    reps: u32,
+    /// Runs of each arm and of each setting of a peer; with --kernels, turns of each side [default: 3; with --kernels, 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    reps: Option<u32>,
     /// Write the ids as JSON, by arm and peer; `jq '.after[]' FILE | md5sum` is that arm's MD5
     #[arg(long, value_name = "FILE")]
     ids: Option<PathBuf>,
-    /// Print JSON, a line an arm and a line a setting of a peer
+    /// Print JSON, a line an arm and a line a setting of a peer; with --kernels, a line a row
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    kernels: kernels::Options,
 }
 
+/// Runs of each arm where it is not said.
+const REPS: u32 = 3;
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.kernels.kernels {
+        let builds = &Build::describe_all(&args.peers, &args.peer_variants)?;
+        let &Args { threads, reps, json, .. } = args;
+        return kernels::run(&args.kernels, &kernels::Shared { threads, reps, builds, json });
+    }
+    let reps = args.reps.unwrap_or(REPS);
     let threads = args.threads.map_or_else(threads_from_env, Ok)?;
     let model = match &args.model {
         Some(path) => path.clone(),
@@ -103,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let peers: Vec<_> = builds.iter().flat_map(|build| Setting::ALL.map(|setting| Peer { build, setting })).collect();
 
     let machine = Machine::now();
-    let (arms, peers) = measure(&work, &arms, &peers, args.reps)?;
+    let (arms, peers) = measure(&work, &arms, &peers, reps)?;
     let before = arms.iter().find(|summary| summary.arm == Arm::Before);
     let limits = before.map(|before| Limits::measure(threads, before.weight_bytes));
     let machine = machine.and_after();
@@ -115,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         model: args.model.as_ref().map_or_else(|| "synthetic".to_owned(), |path| path.display().to_string()),
         comparison: Comparison::new(&arms, excuse_threshold),
         sha256,
-        reps: args.reps,
+        reps,
         work: &work,
         machine,
         limits,

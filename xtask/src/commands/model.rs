@@ -48,31 +48,26 @@ struct Answer<'a> {
 
 /// All names, for the command line.
 fn names() -> Vec<&'static str> {
-    let tiny = Tiny::ALL.iter().map(|tiny| tiny.name);
-    Published::names().into_iter().chain([large::NAME]).chain(tiny).collect()
+    Published::names().into_iter().chain([large::NAME]).chain(Tiny::ALL.iter().map(|tiny| tiny.name)).collect()
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let folder = cache::folder(args.dir.as_deref())?;
-    let path = file_in(&folder, args)?;
+    let tiny = Tiny::ALL.iter().find(|tiny| tiny.name == args.model);
+    let path = match (args.target, tiny) {
+        (Some(target), _) => {
+            ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
+            Large::new(target.ty()).file_in(&folder)?
+        }
+        (None, Some(tiny)) => tiny.file_in(&folder)?,
+        (None, None) => published(Published::named(&args.model)?, &folder)?,
+    };
     if args.json {
         let (sha256, bytes) = (&*sha256::of_file(&path)?, fs::metadata(&path)?.len());
         let answer = Answer { model: &args.model, path: &path, sha256, bytes };
         files::print(&(serde_json::to_string(&answer)? + "\n"))
     } else {
         files::print(&format!("{}\n", path.display()))
-    }
-}
-
-/// The path of the model in `folder`, where it is fetched or written unless it is there.
-fn file_in(folder: &Path, args: &Args) -> Result<PathBuf> {
-    if let Some(target) = args.target {
-        ensure!(args.model == large::NAME, "{} comes in its own types: --type is for {}", args.model, large::NAME);
-        return Large::new(target.ty()).file_in(folder);
-    }
-    match Tiny::ALL.iter().find(|tiny| tiny.name == args.model) {
-        Some(tiny) => tiny.file_in(folder),
-        None => published(Published::named(&args.model)?, folder),
     }
 }
 

@@ -18,6 +18,7 @@ mod abi;
 mod files;
 mod instructions;
 mod log;
+mod mul_mat;
 mod quantize;
 mod threads;
 
@@ -34,10 +35,12 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use abi::{Batch, ContextParams, GgmlFunctions, LlamaFunctions, ModelParams};
 pub(crate) use files::Cpu;
 use files::Files;
+pub(crate) use mul_mat::{MulMat, Operands};
 use threads::Threads;
 
 /// llama.cpp's libraries with one CPU backend. At most one a process: its registries are globals.
 pub(crate) struct Llama {
+    ggml_library: &'static Library,
     ggml: GgmlFunctions,
     functions: LlamaFunctions,
     model_defaults: ModelParams,
@@ -76,11 +79,11 @@ impl Llama {
 
         // libggml-base comes first and with global symbols: the backends resolve theirs in it.
         open(&files.base, RTLD_NOW | RTLD_GLOBAL)?;
-        let ggml = open(&files.ggml, RTLD_NOW | RTLD_LOCAL)?;
+        let ggml_library = open(&files.ggml, RTLD_NOW | RTLD_LOCAL)?;
         let llama = open(&files.llama, RTLD_NOW | RTLD_LOCAL)?;
         // SAFETY: `open` never closes a library, and the signatures are those of the headers of
         // llama.cpp 0.4 and 0.5. Between releases it is the structs that change; they are checked next.
-        let (ggml, functions) = unsafe { (GgmlFunctions::resolve(ggml), LlamaFunctions::resolve(llama)) };
+        let (ggml, functions) = unsafe { (GgmlFunctions::resolve(ggml_library), LlamaFunctions::resolve(llama)) };
         let ggml = ggml.with_context(|| files.ggml.display().to_string())?;
         let functions = functions.with_context(|| files.llama.display().to_string())?;
 
@@ -101,7 +104,7 @@ impl Llama {
         load_backend(&ggml, dir, files.cpu.as_deref())?;
         // SAFETY: called once a process, after the backend: without one it would search for its own.
         unsafe { (functions.llama_backend_init)() };
-        let llama = Self { ggml, functions, model_defaults, context_defaults };
+        let llama = Self { ggml_library, ggml, functions, model_defaults, context_defaults };
         let system_info = llama.system_info();
         let missing = instructions::missing(&system_info);
         ensure!(missing.is_empty(), "{}: this processor lacks {}", dir.display(), missing.join(", "));

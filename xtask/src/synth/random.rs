@@ -18,43 +18,43 @@ fn uniform(bits: u64) -> f32 {
 
 /// The SplitMix64 sequence (Steele, Lea and Flood 2014).
 #[derive(Debug)]
-pub(super) struct Random {
+pub(crate) struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(super) const fn seeded(seed: u64) -> Self {
+    pub(crate) const fn seeded(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         mixed(self.state)
     }
 
     /// Any of `0..end`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.bits() % end as u64) as usize
     }
 
     /// Uniform in [0, 1).
-    pub(super) fn uniform(&mut self) -> f32 {
+    pub(crate) fn uniform(&mut self) -> f32 {
         uniform(self.bits())
     }
 
     /// Nearly normal, of variance 1: four uniform numbers, whose sum has variance 1/3.
-    pub(super) fn normal(&mut self) -> f32 {
+    pub(crate) fn normal(&mut self) -> f32 {
         let sum: f32 = (0..4).map(|_| self.uniform()).sum();
         (sum - 2.0) * 1.732
     }
 
     /// `count` normal numbers of standard deviation `deviation`.
-    pub(super) fn normals(&mut self, count: usize, deviation: f32) -> Vec<f32> {
+    pub(crate) fn normals(&mut self, count: usize, deviation: f32) -> Vec<f32> {
         (0..count).map(|_| self.normal() * deviation).collect()
     }
 
     /// The weights of a norm: `count` numbers near 1.
-    pub(super) fn around_one(&mut self, count: usize) -> Vec<f32> {
+    pub(crate) fn around_one(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| 1.0 + 0.1 * self.normal()).collect()
     }
 }

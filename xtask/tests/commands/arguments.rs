@@ -20,7 +20,7 @@ fn an_unknown_value_is_named_with_its_flag() {
         (&["generate", "--model", model, "--prompt", "a", "--tokens", "1000000"], "the model's context of 8192"),
         (&["generate", "--model", model, "--prompt", ""], "the prompt \"\" has no tokens"),
         (&["generate", "--prompt", "a"], "--model <FILE>"),
-        (&["model", "nosuch"], "'nosuch' for '<NAME>' [possible values: smollm2, "),
+        (&["model", "nosuch"], "'nosuch' for '<NAME>' [possible values: smollm2, gemma3-270m, synth-1b, "),
         (&["inspect"], "<FILE>"),
         (&["sideways"], "'sideways'"),
     ] {

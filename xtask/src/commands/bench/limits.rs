@@ -9,11 +9,14 @@ use pulp::{Arch, Simd, WithSimd};
 /// Bytes that a probe reads at least, however small the weights are.
 const READ: u64 = 1 << 28;
 
-/// Rounds of the multiply-add probe: about 20 ms.
-const ROUNDS: usize = 1 << 22;
+/// Rounds of the multiply-add probe: about a millisecond.
+const ROUNDS: usize = 1 << 18;
 
 /// The best of so many probes counts: what slows one down is not the machine's limit.
 const PROBES: usize = 3;
+
+/// As many probes of about a millisecond: on a busy machine some of them are not interrupted.
+pub(super) const SHORT_PROBES: usize = 32;
 
 /// What all threads can do together.
 #[derive(Clone, Copy, Debug)]
@@ -31,26 +34,31 @@ impl Limits {
         let passes = READ.div_ceil(bytes.max(1)).max(1);
         // Written, so that the pages are there: all that are only reserved are one page of zeros.
         let memory = vec![1.0_f32; floats * threads];
-        let reading = best(threads, |thread| {
+        let reading = best(PROBES, threads, |_, thread| {
             let own = &memory[thread * floats..][..floats];
             for _ in 0..passes {
                 black_box(Arch::new().dispatch(Sum(black_box(own))));
             }
         });
-        let multiplying = best(threads, |_| {
-            black_box(Arch::new().dispatch(MultiplyAdds));
-        });
-        let lanes = Arch::new().dispatch(Lanes);
         Self {
             read: (memory.len() * size_of::<f32>()) as f64 * passes as f64 / reading.as_secs_f64(),
-            multiply_adds: (ROUNDS * CHAINS * lanes * threads) as f64 / multiplying.as_secs_f64(),
+            multiply_adds: multiply_adds(threads),
         }
     }
 }
 
-/// The time that `work` takes on all threads, which start together; the best of some.
-fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
-    let once = || {
+/// Multiply-adds of f32 that `threads` threads do in registers, a second.
+pub(super) fn multiply_adds(threads: usize) -> f64 {
+    let elapsed = best(SHORT_PROBES, threads, |_, _| {
+        black_box(Arch::new().dispatch(MultiplyAdds));
+    });
+    let lanes = Arch::new().dispatch(Lanes);
+    (ROUNDS * CHAINS * lanes * threads) as f64 / elapsed.as_secs_f64()
+}
+
+/// The time that `work(probe, thread)` takes on all threads, which start together; the best of some probes.
+pub(super) fn best(probes: usize, threads: usize, work: impl Fn(usize, usize) + Sync) -> Duration {
+    let once = |probe| {
         let barrier = Barrier::new(threads);
         std::thread::scope(|scope| {
             let started: Vec<_> = (0..threads)
@@ -59,7 +67,7 @@ fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
                     scope.spawn(move || {
                         barrier.wait();
                         let start = Instant::now();
-                        work(thread);
+                        work(probe, thread);
                         start.elapsed()
                     })
                 })
@@ -67,7 +75,7 @@ fn best(threads: usize, work: impl Fn(usize) + Sync) -> Duration {
             started.into_iter().filter_map(|thread| thread.join().ok()).max().unwrap_or_default()
         })
     };
-    (0..PROBES).map(|_| once()).min().unwrap_or_default()
+    (0..probes).map(once).min().unwrap_or_default()
 }
 
 /// Independent sums: enough to keep two units busy, each step of which takes four cycles.

@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -42,16 +42,21 @@ pub(super) fn ask<T: DeserializeOwned>(command: &mut Command, prompt: &[u32]) ->
     }
     let Output { status, stdout, stderr } = process.wait_with_output()?;
     if !status.success() {
-        // Its own error is one line; a panic is a line too, and hints after it.
-        let stderr = String::from_utf8_lossy(&stderr);
-        let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-        match (line, status.signal()) {
-            (Some(line), _) if line.starts_with("error: ") => bail!("{}", &line["error: ".len()..]),
-            (None, Some(ILLEGAL_INSTRUCTION)) => bail!("this processor lacks an instruction that it needs"),
-            (line, _) => bail!("the process ended with {status}: {}", line.unwrap_or("no message")),
-        }
+        return Err(failure(status, &stderr));
     }
     serde_json::from_slice(&stdout).context("cannot read the process's answer")
+}
+
+/// Why a process of this program ended so, in a line.
+pub(super) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
+    // Its own error is one line; a panic is a line too, and hints after it.
+    let stderr = String::from_utf8_lossy(stderr);
+    let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
+    match (line, status.signal()) {
+        (Some(line), _) if line.starts_with("error: ") => anyhow!("{}", &line["error: ".len()..]),
+        (None, Some(ILLEGAL_INSTRUCTION)) => anyhow!("this processor lacks an instruction that it needs"),
+        (line, _) => anyhow!("the process ended with {status}: {}", line.unwrap_or("no message")),
+    }
 }
 
 /// The signal SIGILL.

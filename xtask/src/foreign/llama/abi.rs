@@ -71,6 +71,40 @@ functions! {
 }
 
 functions! {
+    /// What is used of libggml-base to compute one graph. Tensors, contexts, graphs, buffers and their types are pointers whose
+    /// structs are never looked into.
+    GraphFunctions {
+        fn ggml_tensor_overhead() -> usize;
+        fn ggml_graph_overhead_custom(usize, bool) -> usize;
+        fn ggml_init(InitParams) -> *mut c_void;
+        fn ggml_free(*mut c_void);
+        fn ggml_new_tensor_2d(*mut c_void, c_int, i64, i64) -> *mut c_void;
+        fn ggml_nbytes(*const c_void) -> usize;
+        fn ggml_mul_mat(*mut c_void, *mut c_void, *mut c_void) -> *mut c_void;
+        fn ggml_new_graph_custom(*mut c_void, usize, bool) -> *mut c_void;
+        fn ggml_build_forward_expand(*mut c_void, *mut c_void);
+        fn ggml_backend_dev_init(*const c_void, *const c_char) -> *mut c_void;
+        fn ggml_backend_free(*mut c_void);
+        fn ggml_backend_dev_buffer_type(*const c_void) -> *mut c_void;
+        fn ggml_backend_dev_supports_op(*const c_void, *const c_void) -> bool;
+        fn ggml_backend_buft_name(*mut c_void) -> *const c_char;
+        fn ggml_backend_alloc_ctx_tensors_from_buft(*mut c_void, *mut c_void) -> *mut c_void;
+        fn ggml_backend_buffer_free(*mut c_void);
+        fn ggml_backend_tensor_set(*mut c_void, *const c_void, usize, usize);
+        fn ggml_backend_tensor_get(*const c_void, *mut c_void, usize, usize);
+        fn ggml_backend_graph_compute(*mut c_void, *mut c_void) -> c_int;
+    }
+}
+
+/// `struct ggml_init_params`: a context that holds tensors' descriptions, and not their data where `no_alloc` is 1.
+#[repr(C)]
+pub(super) struct InitParams {
+    pub(super) mem_size: usize,
+    pub(super) mem_buffer: *mut c_void,
+    pub(super) no_alloc: u8,
+}
+
+functions! {
     /// What is used of libllama.
     LlamaFunctions {
         fn llama_version() -> *const c_char;

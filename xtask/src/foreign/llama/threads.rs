@@ -3,11 +3,11 @@
 //! Left to itself a build without OpenMP starts and ends threads for every graph, which is every token. llama.cpp's own
 //! programs attach a pool instead, so whoever measures it must do the same.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::mem;
 use std::ptr::NonNull;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use super::abi::{DEVICE_TYPE_CPU, GgmlFunctions, Room};
 
@@ -20,18 +20,7 @@ pub(super) struct Threads {
 impl Threads {
     /// `n` threads, the caller's among them, with ggml's default way to wait for work.
     pub(super) fn new(ggml: &GgmlFunctions, n: c_int) -> Result<Self> {
-        // SAFETY: the registry is filled when a backend has been loaded; the device is static.
-        let registry = unsafe {
-            let device = (ggml.ggml_backend_dev_by_type)(DEVICE_TYPE_CPU);
-            ensure!(!device.is_null(), "llama.cpp has no CPU backend");
-            (ggml.ggml_backend_dev_backend_reg)(device)
-        };
-        let function = |name: &'static std::ffi::CStr| {
-            // SAFETY: the registry is that of a loaded backend, the name a C string.
-            let address = unsafe { (ggml.ggml_backend_reg_get_proc_address)(registry, name.as_ptr()) };
-            NonNull::new(address).with_context(|| format!("the CPU backend has no function {}", name.to_string_lossy()))
-        };
-        let (new, free) = (function(c"ggml_threadpool_new")?, function(c"ggml_threadpool_free")?);
+        let (new, free) = (cpu_function(ggml, c"ggml_threadpool_new")?, cpu_function(ggml, c"ggml_threadpool_free")?);
         // SAFETY: the addresses are those of functions with these signatures in ggml-cpu.h, and a pointer to code has the
         // size of one to data where shared libraries are opened.
         let (new, free) = unsafe {
@@ -54,6 +43,24 @@ impl Threads {
     pub(super) fn as_ptr(&self) -> *mut c_void {
         self.handle.as_ptr()
     }
+}
+
+/// The device of the CPU backend, which is static.
+pub(super) fn cpu_device(ggml: &GgmlFunctions) -> Result<NonNull<c_void>> {
+    // SAFETY: the registry is filled when a backend has been loaded.
+    let device = unsafe { (ggml.ggml_backend_dev_by_type)(DEVICE_TYPE_CPU) };
+    NonNull::new(device.cast_mut()).context("llama.cpp has no CPU backend")
+}
+
+/// The address of a function that the CPU backend tells by name.
+pub(super) fn cpu_function(ggml: &GgmlFunctions, name: &CStr) -> Result<NonNull<c_void>> {
+    let device = cpu_device(ggml)?;
+    // SAFETY: the device and its registry are those of a loaded backend, the name a C string.
+    let address = unsafe {
+        let registry = (ggml.ggml_backend_dev_backend_reg)(device.as_ptr());
+        (ggml.ggml_backend_reg_get_proc_address)(registry, name.as_ptr())
+    };
+    NonNull::new(address).with_context(|| format!("the CPU backend has no function {}", name.to_string_lossy()))
 }
 
 impl Drop for Threads {

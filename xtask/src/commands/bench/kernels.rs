@@ -1,0 +1,290 @@
+//! `xtask bench --kernels`: single multiplications, by what the machine could do at most and beside what others reach on it.
+//!
+//! The limits are measured by fixed probes in the same run, before the rows and after them. Each row is multiplied by all sides in turns,
+//! so that a machine that gets slower meanwhile is no one's advantage; what each side does includes quantizing the activations. All
+//! sides have the same weights and activations, and products that differ by more than roundings end the bench.
+
+mod agreement;
+mod case;
+#[cfg(test)]
+mod example;
+pub(crate) mod ggml_run;
+mod limits;
+mod onnxruntime;
+mod operands;
+mod ours;
+mod peer_process;
+mod report;
+mod row;
+mod times;
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result, bail, ensure};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_act::ActFormat;
+use keepq_blocks::GgmlType;
+use keepq_gemm::{Executor, Rayon, Serial};
+use keepq_simd::Tier;
+
+use super::machine::Machine;
+use super::peer::Build;
+use crate::files;
+use case::{Case, cases};
+use limits::{BeforeAndAfter, Limits};
+use onnxruntime::OnnxRuntime;
+use operands::Operands;
+use ours::Ours;
+use peer_process::{Data, PeerProcess, Prepared};
+use report::Report;
+use row::{PeerName, PeerTimes, Row};
+use times::{Repetition, Times, Turn};
+
+/// The arguments of `bench --kernels`, beside those that it shares with `bench`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// Measure single multiplications in place of the arms
+    #[arg(long, conflicts_with_all = ["arms", "model", "prompt_len", "gen_len", "ids"])]
+    pub(super) kernels: bool,
+    /// With --kernels, a type of weights, given once for each [default: all that have kernels]
+    #[arg(long = "type", value_name = "TYPE", value_parser = weight_type, requires = "kernels")]
+    types: Vec<GgmlType>,
+    /// With --kernels, rows of the weights, given once for each --k [default: 4096, 14336 and 2048]
+    #[arg(long, value_name = "N", value_parser = size, requires_all = ["kernels", "k"])]
+    n: Vec<usize>,
+    /// With --kernels, columns of the weights, given once for each --n [default: 4096, 4096 and 6144]
+    #[arg(long, value_name = "K", value_parser = size, requires_all = ["kernels", "n"])]
+    k: Vec<usize>,
+    /// With --kernels, tokens, given once for each number [default: 1, 8, 128 and 512]
+    #[arg(long, value_name = "M", value_parser = size, requires = "kernels")]
+    m: Vec<usize>,
+    /// With --kernels, seconds that each side multiplies a row at least, in turns [default: 0.25]
+    #[arg(long, value_name = "S", value_parser = seconds, requires = "kernels")]
+    seconds: Option<f64>,
+    /// With --kernels, a Python that has onnxruntime, onnx and numpy, to run ONNX Runtime beside the types of 4 bits
+    #[arg(long, value_name = "PYTHON", requires = "kernels")]
+    onnxruntime: Option<OsString>,
+}
+
+/// What `bench --kernels` shares with `bench`.
+pub(super) struct Shared<'a> {
+    pub(super) threads: Option<usize>,
+    pub(super) reps: Option<u32>,
+    pub(super) builds: &'a [Build],
+    pub(super) json: bool,
+}
+
+/// Turns of each side where it is not said: a median needs some, and more take minutes.
+const TURNS: u32 = 5;
+
+/// Seconds of each side where it is not said.
+const SECONDS: f64 = 0.25;
+
+/// Parses the name of a type that has kernels.
+fn weight_type(name: &str) -> Result<GgmlType, String> {
+    let known = case::TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
+    let ty = known.ok_or_else(|| format!("none of {}", case::TYPES.map(GgmlType::name).join(", ")))?;
+    ActFormat::for_weights(ty).map(|_| ty).ok_or_else(|| "no kernel".to_owned())
+}
+
+/// The most elements of a row, or rows: beyond, a slip of the finger would fill the memory.
+const MOST: usize = 1 << 20;
+
+fn size(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(size @ 1..=MOST) => Ok(size),
+        _ => Err(format!("not a number from 1 to {MOST}")),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("not a number from 0 to 3600".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
+    let tier = Tier::from_env()?;
+    let threads = shared.threads.unwrap_or(1);
+    let cases = args.cases(threads)?;
+    let turns = shared.reps.unwrap_or(TURNS);
+    let turn = Turn { seconds: args.seconds.unwrap_or(SECONDS) / f64::from(turns) };
+    let pool;
+    let executor: &dyn Executor = match threads {
+        1 => &Serial,
+        _ => {
+            pool = Rayon::new(threads)?;
+            &pool
+        }
+    };
+    let mut peers = Peers::start(shared.builds, args.onnxruntime.as_ref())?;
+
+    let machine = Machine::now();
+    let before = Limits::measure(threads);
+    let progress = ProgressBar::new(cases.len() as u64)
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} rows ({elapsed}) {msg}")?);
+    let mut rows = Vec::new();
+    for case in cases {
+        progress.set_message(case.to_string());
+        let operands = Operands::of(&case)?;
+        let mut ours = Ours::new(case, &operands, tier, executor)?;
+        rows.push(measure(&case, &operands, &mut ours, &mut peers, turns, turn).with_context(|| case.to_string())?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    let limits = BeforeAndAfter { threads, before, after: Limits::measure(threads) };
+    let programs = peers.all().map(|peer| peer.program.clone()).collect();
+    let report = Report { tier: tier.name(), machine: machine.and_after(), programs, limits, rows };
+    files::print(&if shared.json { report.json()? } else { report.to_string() })
+}
+
+impl Options {
+    /// All combinations of what was given, or of the defaults.
+    fn cases(&self, threads: usize) -> Result<Vec<Case>> {
+        ensure!(
+            self.n.len() == self.k.len(),
+            "--n is given {} times, --k {}: give one of each for a shape",
+            self.n.len(),
+            self.k.len()
+        );
+        let given: Vec<_> = self.n.iter().copied().zip(self.k.iter().copied()).collect();
+        let shapes = if given.is_empty() { &case::SHAPES[..] } else { &given };
+        let types = if self.types.is_empty() { &case::TYPES[..] } else { &self.types };
+        let tokens = if self.m.is_empty() { &case::TOKENS[..] } else { &self.m };
+        let cases = cases(types, shapes, tokens, threads);
+        if let Some(case) = cases.iter().find(|case| case.weight_bytes().is_none()) {
+            bail!("--k {}: rows of {} are multiples of {}", case.k, case.ty, case.ty.block_len());
+        }
+        Ok(cases)
+    }
+}
+
+/// Who multiplies beside us.
+struct Peers {
+    llama: Vec<PeerProcess>,
+    onnxruntime: Option<OnnxRuntime>,
+}
+
+impl Peers {
+    fn start(builds: &[Build], python: Option<&OsString>) -> Result<Self> {
+        let llama = builds.iter().map(PeerProcess::llama).collect::<Result<_>>()?;
+        let onnxruntime = python.map(|python| OnnxRuntime::start(python).context("--onnxruntime")).transpose()?;
+        Ok(Self { llama, onnxruntime })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PeerProcess> {
+        self.llama.iter().chain(self.onnxruntime.as_ref().map(|it| &it.process))
+    }
+
+    /// Those that have this type, and what they are to be told of the operands.
+    fn of(&mut self, case: &Case, operands: &Operands) -> Result<Vec<(&mut PeerProcess, Option<Data>)>> {
+        let mut peers: Vec<_> = self.llama.iter_mut().map(|peer| (peer, None)).collect();
+        if let Some(onnxruntime) = self.onnxruntime.as_mut().filter(|_| OnnxRuntime::multiplies(case.ty)) {
+            let data = onnxruntime.data(case, operands)?;
+            peers.push((&mut onnxruntime.process, Some(data)));
+        }
+        Ok(peers)
+    }
+}
+
+/// A setting of a peer, and what it has done so far.
+struct Side {
+    /// Which of the peers.
+    peer: usize,
+    name: PeerName,
+    prepared: Prepared,
+    difference: f64,
+    repetitions: Vec<Repetition>,
+}
+
+/// Multiplies by turns, after each side has multiplied once, to compare the products.
+fn measure(
+    case: &Case,
+    operands: &Operands,
+    ours: &mut Ours<'_>,
+    peers: &mut Peers,
+    turns: u32,
+    turn: Turn,
+) -> Result<Row> {
+    ours.multiply()?;
+    let sample = agreement::sample(case, ours.output());
+    let mut peers = peers.of(case, operands)?;
+    let mut sides = Vec::new();
+    for (index, (peer, data)) in peers.iter_mut().enumerate() {
+        let all = peer.prepare(case, data.take()).with_context(|| peer.program.name.clone())?;
+        for prepared in all {
+            let name = PeerName::of(&peer.program, &prepared.setting);
+            let difference = agreement::difference(&sample, &prepared.sample, prepared.requantized)
+                .with_context(|| format!("{} and ours", name.name))?;
+            sides.push(Side { peer: index, name, prepared, difference, repetitions: Vec::new() });
+        }
+    }
+    let mut own = Vec::new();
+    for _ in 0..turns {
+        own.extend(turn.take(ours.copies(), || ours.multiply())?);
+        for side in &mut sides {
+            side.repetitions.extend(peers[side.peer].0.take(&side.prepared.setting, turn)?);
+        }
+    }
+    let peers = sides.into_iter().map(|side| {
+        Ok(PeerTimes {
+            peer: side.name,
+            layout: side.prepared.layout,
+            times: Times::of(&side.repetitions).context("no repetitions")?,
+            difference: side.difference,
+        })
+    });
+    Ok(Row { case: *case, ours: Times::of(&own).context("no repetitions")?, peers: peers.collect::<Result<_>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_types_and_numbers_are_checked() {
+        assert_eq!(weight_type("q4_k"), Ok(GgmlType::Q4_K));
+        assert_eq!(weight_type("bf16"), Ok(GgmlType::BF16));
+        let error = weight_type("IQ4_NL").expect_err("no kernel");
+        assert!(error.starts_with("none of Q2_K, Q3_K, Q4_0, "), "{error}");
+        assert_eq!((size("4096"), seconds("0")), (Ok(4096), Ok(0.0)));
+        for wrong in ["0", "-1", "9999999", "x", ""] {
+            assert_eq!(size(wrong), Err("not a number from 1 to 1048576".to_owned()), "{wrong}");
+        }
+        for wrong in ["-1", "NaN", "inf", "x"] {
+            assert_eq!(seconds(wrong), Err("not a number from 0 to 3600".to_owned()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_type_has_a_kernel() {
+        for ty in case::TYPES {
+            assert_eq!(weight_type(ty.name()), Ok(ty));
+        }
+    }
+
+    #[test]
+    fn shapes_are_pairs_of_n_and_k() {
+        let args = |n: &[usize], k: &[usize]| Options {
+            kernels: true,
+            types: vec![GgmlType::Q4_K],
+            n: n.to_vec(),
+            k: k.to_vec(),
+            m: vec![2],
+            seconds: None,
+            onnxruntime: None,
+        };
+        let cases = |n: &[usize], k: &[usize]| args(n, k).cases(1).map_err(|error| error.to_string());
+        let shapes: Vec<_> = cases(&[5, 6], &[256, 512]).expect("pairs").iter().map(|case| (case.n, case.k)).collect();
+        assert_eq!(shapes, [(5, 256), (6, 512)]);
+        assert_eq!(cases(&[], &[]).expect("the defaults").len(), 3);
+        assert_eq!(
+            cases(&[5], &[256, 512]).expect_err("a k too many"),
+            "--n is given 1 times, --k 2: give one of each for a shape"
+        );
+        assert_eq!(cases(&[5], &[128]).expect_err("half a block"), "--k 128: rows of Q4_K are multiples of 256");
+    }
+}
