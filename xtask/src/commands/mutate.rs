@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use regex::Regex;
 
 use crate::files;
-use copy::Copy;
+use copy::WorkspaceCopy;
 use mutant::{Mutant, mutants};
 use report::{Report, list};
 use trial::Bench;
@@ -104,7 +104,7 @@ fn check(root: &Path, mutants: &[Mutant]) -> Result<()> {
 fn test(root: &Path, args: &Args, mutants: &[Mutant]) -> Result<()> {
     // Nothing is built for a table that does not fit the sources.
     mutants.iter().try_for_each(|mutant| mutant.apply(root).map(drop))?;
-    let copy = Copy::new(root, args.target_dir.as_deref())?;
+    let copy = WorkspaceCopy::new(root, args.target_dir.as_deref())?;
     let mut report = Report::new(args.json, mutants);
     let mut bench = Bench::new(&copy);
     report.note("building and running the tests, unchanged")?;

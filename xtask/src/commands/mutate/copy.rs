@@ -1,4 +1,4 @@
-//! [`Copy`]: a copy of the workspace to break, so that the checkout stays as it is.
+//! [`WorkspaceCopy`]: a copy of the workspace to break, so that the checkout stays as it is.
 
 use std::env;
 use std::fs;
@@ -12,14 +12,14 @@ use crate::interrupt::RemovedOnInterrupt;
 
 /// What git knows of a checkout, copied, and a folder to build it in.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct WorkspaceCopy {
     root: PathBuf,
     target: PathBuf,
     /// Held for its end, which removes what is in it.
     _temporary: Option<(RemovedOnInterrupt, TempDir)>,
 }
 
-impl Copy {
+impl WorkspaceCopy {
     /// Copies the workspace at `from`, without what git ignores. It is built in `target`, or in a temporary folder.
     pub(super) fn new(from: &Path, target: Option<&Path>) -> Result<Self> {
         let (target, temporary) = match target {
@@ -87,7 +87,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         for _ in 0..2 {
-            let copy = Copy::new(root, Some(dir.path())).expect("a copy");
+            let copy = WorkspaceCopy::new(root, Some(dir.path())).expect("a copy");
             let same =
                 |file: &str| fs::read(root.join(file)).expect("a file") == fs::read(copy.root().join(file)).unwrap();
             assert!(same("Cargo.lock") && same("xtask/src/commands/mutate/copy.rs") && same(".cargo/config.toml"));
@@ -95,7 +95,7 @@ mod tests {
             // Gone in the second copy.
             fs::write(copy.root().join("crates/left-behind.rs"), "").expect("a written file");
         }
-        let copy = Copy::new(root, Some(dir.path())).expect("a copy");
+        let copy = WorkspaceCopy::new(root, Some(dir.path())).expect("a copy");
         assert!(!copy.root().join("crates/left-behind.rs").exists());
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::copy::Copy;
+use super::copy::WorkspaceCopy;
 
 /// The least time that tests are given, however quick they are.
 const LEAST_TIME: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub(super) enum Verdict {
 /// Where mutants are tried.
 #[derive(Debug)]
 pub(super) struct Bench<'c> {
-    copy: &'c Copy,
+    copy: &'c WorkspaceCopy,
     /// How long each test command took without a mutant.
     unchanged: HashMap<String, Duration>,
 }
@@ -54,7 +54,7 @@ struct Program {
 }
 
 impl<'c> Bench<'c> {
-    pub(super) fn new(copy: &'c Copy) -> Self {
+    pub(super) fn new(copy: &'c WorkspaceCopy) -> Self {
         Self { copy, unchanged: HashMap::new() }
     }
 
