@@ -15,25 +15,28 @@ fn fit(scratch: &mut Scratch, ty: GgmlType, m: usize, k: usize) {
     assert!(y.iter().all(|&v| v == 0.0), "{ty} m = {m}");
 }
 
+/// The bytes held after all of these.
+fn bytes(products: &[(GgmlType, usize, usize)]) -> usize {
+    let mut scratch = Scratch::new();
+    products.iter().for_each(|&(ty, m, k)| fit(&mut scratch, ty, m, k));
+    scratch.bytes()
+}
+
 #[test]
 fn bytes_are_those_of_what_was_fitted() {
-    let mut scratch = Scratch::new();
-    fit(&mut scratch, GgmlType::F32, 2, 10);
-    assert_eq!(scratch.bytes(), 0, "two tokens by floats need none");
-    // A token's codes as i16, and a cache line to begin at.
-    fit(&mut scratch, GgmlType::Q4_0, 1, 64);
-    assert_eq!(scratch.bytes(), 2 * 64 + 64);
-    fit(&mut scratch, GgmlType::Q4_0, 1, 32);
-    assert_eq!(scratch.bytes(), 2 * 64 + 64, "it fits as it is");
+    assert_eq!(bytes(&[(GgmlType::F32, 2, 10)]), 0, "two tokens by floats need none");
     // A strip of floats, and a cache line to begin at.
-    let floats = 4 * STRIP_ROWS * 10 + 64;
-    fit(&mut scratch, GgmlType::F32, 3, 10);
-    assert_eq!(scratch.bytes(), 2 * 64 + 64 + floats);
-    // Of two groups: codes and minimums of a strip's rows as floats, scales and minimums of the blocks; tokens besides.
-    let (groups, heads) = (2 * 4 * STRIP_ROWS * (32 + 2), 2 * 4 * STRIP_ROWS * 2);
-    fit(&mut scratch, GgmlType::Q4_0, 3, 64);
-    let tokens = scratch.bytes() - (2 * 64 + 64 + floats + groups + heads);
-    assert!(tokens > 0 && tokens.is_multiple_of(4 * 32), "{tokens}");
+    let floats = (GgmlType::F32, 3, 10);
+    assert_eq!(bytes(&[floats]), 4 * STRIP_ROWS * 10 + 64);
+    for ty in [GgmlType::Q4_0, GgmlType::Q4_K] {
+        let (one, many) = ((ty, 1, 256), (ty, 40, 256));
+        // A token's codes as i16; a byte a code, once rows are decoded for many tokens.
+        assert!(bytes(&[one]) >= 2 * 256 && bytes(&[many]) >= bytes(&[one]) + STRIP_ROWS * 256, "{ty}");
+        for product in [one, many] {
+            assert_eq!(bytes(&[product, floats]), bytes(&[product]) + bytes(&[floats]), "{ty}");
+            assert_eq!(bytes(&[product, product, one]), bytes(&[product]), "{ty}: it fits as it is");
+        }
+    }
 }
 
 /// Where memory begins is the allocator's choice: vectors of many lengths begin at many places.
