@@ -40,11 +40,19 @@ impl F16 {
     #[must_use]
     pub fn to_f32(self) -> f32 {
         let bits = u32::from(self.to_bits());
-        let magnitude = (bits & 0x7fff) << 13;
-        // The exponents' biases differ by 112. As a multiplication this is right for denormals too.
-        let scaled = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
-        let infinite_or_nan = f32::from_bits(magnitude | 0x7f80_0000);
-        let value = if magnitude >= 0x7c00 << 13 { infinite_or_nan } else { scaled };
+        let magnitude = bits & 0x7fff;
+        // Shifted into place; the exponents' biases differ by 112.
+        let normal = f32::from_bits((magnitude << 13) + (112 << 23));
+        // From an integer: as an f32 denormal that is multiplied it would take a hundred times as long.
+        let denormal = magnitude as f32 * f32::from_bits((127 - 24) << 23);
+        let infinite_or_nan = f32::from_bits(magnitude << 13 | 0x7f80_0000);
+        let value = if magnitude < 1 << 10 {
+            denormal
+        } else if magnitude < 31 << 10 {
+            normal
+        } else {
+            infinite_or_nan
+        };
         f32::from_bits(value.to_bits() | (bits & 0x8000) << 16)
     }
 }

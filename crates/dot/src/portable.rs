@@ -182,7 +182,11 @@ impl Target for Portable {
 
     #[inline(always)]
     fn widen_f16(self, x: [F16; LANES]) -> [f32; LANES] {
-        x.map(F16::to_f32)
+        let mut wide = [0.0; LANES];
+        for (wide, x) in wide.iter_mut().zip(x) {
+            *wide = x.to_f32();
+        }
+        wide
     }
 
     #[inline(always)]

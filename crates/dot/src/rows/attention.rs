@@ -3,7 +3,8 @@
 use keepq_blocks::F16;
 
 use super::sum;
-use crate::{Target, exp};
+use crate::float::reduce;
+use crate::{LANES, Target, exp};
 
 /// Softmax in place: `e^(x - max) / Σ`. Of an empty row nothing; of one that is all -∞, NaN.
 #[inline(always)]
@@ -39,18 +40,46 @@ pub fn attention(
         || {
             for (t, score) in scores.iter_mut().enumerate() {
                 let key = &keys[t * stride + offset..][..q.len()];
-                *score = sum(q.len(), |i| q[i] * key[i].to_f32()) * scale;
+                *score = product(target, q, key) * scale;
             }
             softmax(scores);
             out.fill(0.0);
             for (t, weight) in scores.iter().enumerate() {
                 let value = &values[t * stride + offset..][..q.len()];
-                for (out, value) in out.iter_mut().zip(value) {
-                    *out += weight * value.to_f32();
-                }
+                add_scaled(target, out, value, *weight);
             }
         },
     );
+}
+
+/// `Σ q[i] * key[i]`, in the order of [`sum`].
+#[inline(always)]
+fn product<T: Target>(target: T, q: &[f32], key: &[F16]) -> f32 {
+    let ((q, q_rest), (key, key_rest)) = (q.as_chunks(), key.as_chunks());
+    let mut sums = target.splat(0.0);
+    for (q, key) in q.iter().zip(key) {
+        sums = target.add(sums, target.mul(target.load(q), target.widen_f16(*key)));
+    }
+    let mut partial = [0.0; LANES];
+    target.store(sums, &mut partial);
+    for ((partial, q), key) in partial.iter_mut().zip(q_rest).zip(key_rest) {
+        *partial += q * key.to_f32();
+    }
+    reduce(partial)
+}
+
+/// `out[i] += weight * value[i]`.
+#[inline(always)]
+fn add_scaled<T: Target>(target: T, out: &mut [f32], value: &[F16], weight: f32) {
+    let ((out, out_rest), (value, value_rest)) = (out.as_chunks_mut(), value.as_chunks());
+    let weights = target.splat(weight);
+    for (out, value) in out.iter_mut().zip(value) {
+        let sum = target.add(target.load(out), target.mul(weights, target.widen_f16(*value)));
+        target.store(sum, out);
+    }
+    for (out, value) in out_rest.iter_mut().zip(value_rest) {
+        *out += weight * value.to_f32();
+    }
 }
 
 /// The cached keys and values that one head reads.
