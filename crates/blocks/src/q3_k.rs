@@ -72,9 +72,9 @@ impl BlockQ3_K {
     #[inline(always)]
     #[must_use]
     pub fn scales(&self) -> [i8; 16] {
-        let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = self.scales;
         // Four bytes to a word, so that a shift and a mask serve four scales.
-        let [a, b, high] = [[a0, a1, a2, a3], [b0, b1, b2, b3], [c0, c1, c2, c3]].map(u32::from_le_bytes);
+        let words = self.scales.as_chunks().0;
+        let [a, b, high] = [words[0], words[1], words[2]].map(u32::from_le_bytes);
         let mut scales = [0; 16];
         for (quarter, (scales, low)) in scales.as_chunks_mut::<4>().0.iter_mut().zip([a, b, a >> 4, b >> 4]).enumerate()
         {

@@ -15,6 +15,7 @@ impl Target for Portable {
     type Bytes = [u8; 32];
     type Partial = [[i16; 2]; LANES];
     type Pairs = [[i16; 2]; LANES];
+    type Spreads = ();
 
     #[inline(always)]
     fn load_bytes(self, x: &[u8; 32]) -> [u8; 32] {
@@ -190,8 +191,79 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn gather_f16(self, x: [F16; LANES]) -> [f32; LANES] {
+        self.widen_f16(x)
+    }
+
+    #[inline(always)]
+    fn gather_f16_pairs(self, x: [[F16; 2]; LANES]) -> [[f32; LANES]; 2] {
+        [self.widen_f16(x.map(|[first, _]| first)), self.widen_f16(x.map(|[_, second]| second))]
+    }
+
+    #[inline(always)]
     fn sub_bytes(self, x: [u8; 32], by: u8) -> [u8; 32] {
         x.map(|byte| byte.wrapping_sub(by))
+    }
+
+    #[inline(always)]
+    fn widen_pairs(self, x: [i8; 16]) -> [[i16; 2]; LANES] {
+        let mut pairs = [[0; 2]; LANES];
+        for (pair, x) in pairs.as_flattened_mut().iter_mut().zip(x) {
+            *pair = i16::from(x);
+        }
+        pairs
+    }
+
+    #[inline(always)]
+    fn widen_twice(self, x: [u8; 8]) -> [[i16; 2]; LANES] {
+        let mut pairs = [[0; 2]; LANES];
+        for (pair, x) in pairs.iter_mut().zip(x) {
+            *pair = [i16::from(x); 2];
+        }
+        pairs
+    }
+
+    #[inline(always)]
+    fn spreads(self) {}
+
+    #[inline(always)]
+    fn spread(self, (): (), x: [[i16; 2]; LANES], lane: usize) -> [[i16; 2]; LANES] {
+        let [a, b] = x[lane];
+        [[a; 2], [a; 2], [a; 2], [a; 2], [b; 2], [b; 2], [b; 2], [b; 2]]
+    }
+
+    #[inline(always)]
+    fn dot_lanes(self, total: [i32; LANES], a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [i32; LANES] {
+        self.widen_scaled(total, a, b)
+    }
+
+    #[inline(always)]
+    fn sum_lanes(self, rows: [[i32; LANES]; LANES]) -> [i32; LANES] {
+        rows.map(|row| row.iter().sum())
+    }
+
+    #[inline(always)]
+    fn sum_partials(self, rows: [[[i16; 2]; LANES]; LANES]) -> [i32; LANES] {
+        rows.map(|row| {
+            let fours = row.as_flattened().as_chunks::<4>().0;
+            fours.iter().map(|four| i32::from(four.iter().sum::<i16>())).sum()
+        })
+    }
+
+    #[inline(always)]
+    fn sum_signed(self, rows: [[[i16; 2]; LANES]; LANES]) -> [i32; LANES] {
+        rows.map(|row| row.as_flattened().iter().copied().map(i32::from).sum())
+    }
+
+    #[inline(always)]
+    fn transpose(self, rows: [[f32; LANES]; LANES]) -> [[f32; LANES]; LANES] {
+        let mut columns = [[0.0; LANES]; LANES];
+        for (r, row) in rows.iter().enumerate() {
+            for (column, x) in columns.iter_mut().zip(row) {
+                column[r] = *x;
+            }
+        }
+        columns
     }
 
     #[inline(always)]

@@ -46,6 +46,16 @@ impl Quantized for BlockQ5_K {
     }
 
     #[inline(always)]
+    fn scale_pairs<T: Target>(&self, target: T) -> T::Pairs {
+        target.widen_twice(self.scales())
+    }
+
+    #[inline(always)]
+    fn min_pairs<T: Target>(&self, target: T) -> T::Pairs {
+        target.widen_twice(self.mins())
+    }
+
+    #[inline(always)]
     fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
         six_bits(target, rows.map(Self::header))
     }

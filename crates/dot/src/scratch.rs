@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use keepq_act::ActFormat;
 
-use crate::Product;
-use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel};
+use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, Steps};
 use crate::quantized::TOKENS;
 use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
+use crate::{LANES, Product};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -19,6 +19,7 @@ pub struct Scratch {
     heads: Vec<[Head; 2]>,
     floats: Vec<f32>,
     wide: Vec<i16>,
+    steps: Vec<Steps>,
 }
 
 /// Bytes of a cache line.
@@ -28,10 +29,17 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { codes: Vec::new(), groups: Vec::new(), heads: Vec::new(), floats: Vec::new(), wide: Vec::new() }
+        Self {
+            codes: Vec::new(),
+            groups: Vec::new(),
+            heads: Vec::new(),
+            floats: Vec::new(),
+            wide: Vec::new(),
+            steps: Vec::new(),
+        }
     }
 
-    /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
+    /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`, and any of its tokens.
     pub fn fit(&mut self, product: &Product<'_>) {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
@@ -39,6 +47,9 @@ impl Scratch {
             ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
             format => {
                 grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
+                // Some of the tokens may come alone: the fewest of them are multiplied in another way.
+                let chunks = (k / format.block_len()).div_ceil(LANES);
+                grow(&mut self.steps, MOST_TOKENS.min(m) * chunks, Steps::ZERO);
                 if m <= MOST_TOKENS {
                     return;
                 }
@@ -50,6 +61,11 @@ impl Scratch {
                 grow(&mut self.heads, depth * 32 / format.block_len(), [Head::ZERO; 2]);
             }
         }
+    }
+
+    /// The steps of eight rows.
+    pub(crate) fn steps(&mut self) -> &mut [Steps] {
+        &mut self.steps
     }
 
     /// The memory of a panel.
@@ -75,6 +91,7 @@ impl Scratch {
             + size_of_val(&self.heads[..])
             + size_of_val(&self.floats[..])
             + size_of_val(&self.wide[..])
+            + size_of_val(&self.steps[..])
     }
 }
 

@@ -84,14 +84,20 @@ fn quantized<T: Target, B: Quantized>(
                 || in_place(blocks, row_blocks, x, wide, y),
             );
         }
-        (Way::Octets, 1) => target.run(
-            #[inline(always)]
-            || octets::narrow::<T, B, 1>(target, blocks, row_blocks, x, y),
-        ),
-        (Way::Octets, 2) => target.run(
-            #[inline(always)]
-            || octets::narrow::<T, B, 2>(target, blocks, row_blocks, x, y),
-        ),
+        (Way::Octets, 1) => {
+            let steps = scratch.steps();
+            target.run(
+                #[inline(always)]
+                || octets::narrow::<T, B, 1>(target, blocks, row_blocks, x, y, steps),
+            );
+        }
+        (Way::Octets, 2) => {
+            let steps = scratch.steps();
+            target.run(
+                #[inline(always)]
+                || octets::narrow::<T, B, 2>(target, blocks, row_blocks, x, y, steps),
+            );
+        }
         (Way::Octets, _) => {
             let mut memory = scratch.panel();
             target.run(

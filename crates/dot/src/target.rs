@@ -62,6 +62,12 @@ pub trait Target: Copy {
     /// Eight binary16 numbers, exactly; any NaN becomes some NaN.
     fn widen_f16(self, x: [F16; LANES]) -> Self::F32s;
 
+    /// The same of numbers that do not lie side by side.
+    fn gather_f16(self, x: [F16; LANES]) -> Self::F32s;
+
+    /// The first numbers of pairs that do not lie side by side, and the second ones.
+    fn gather_f16_pairs(self, x: [[F16; 2]; LANES]) -> [Self::F32s; 2];
+
     /// `x - by` in each byte, wrapping.
     fn sub_bytes(self, x: Self::Bytes, by: u8) -> Self::Bytes;
 
@@ -123,6 +129,37 @@ pub trait Target: Copy {
 
     /// `x` in all lanes.
     fn splat_i32(self, x: i32) -> Self::I32s;
+
+    /// Sixteen numbers as pairs.
+    fn widen_pairs(self, x: [i8; 16]) -> Self::Pairs;
+
+    /// Eight numbers as pairs of the same number.
+    fn widen_twice(self, x: [u8; 8]) -> Self::Pairs;
+
+    /// What [`spread`](Self::spread) works by, to be made outside of loops.
+    type Spreads: Copy;
+
+    /// See [`Spreads`](Self::Spreads).
+    fn spreads(self) -> Self::Spreads;
+
+    /// The first number of pair `lane` in the first four lanes, its second number in the others.
+    fn spread(self, by: Self::Spreads, x: Self::Pairs, lane: usize) -> Self::Pairs;
+
+    /// `total + a[0] * b[0] + a[1] * b[1]` in each lane.
+    fn dot_lanes(self, total: Self::I32s, a: Self::Pairs, b: Self::Pairs) -> Self::I32s;
+
+    /// Lane `r` is the sum over the lanes of `rows[r]`.
+    fn sum_lanes(self, rows: [Self::I32s; LANES]) -> Self::I32s;
+
+    /// Lane `r` is the sum over the lanes of `rows[r]`, each of four products of unsigned by signed bytes: any two of
+    /// those are within 2^15 - 1 by 4.
+    fn sum_partials(self, rows: [Self::Partial; LANES]) -> Self::I32s;
+
+    /// The same of products of signed bytes, without that bound.
+    fn sum_signed(self, rows: [Self::Partial; LANES]) -> Self::I32s;
+
+    /// Lane `r` of `columns[c]` is lane `c` of `rows[r]`.
+    fn transpose(self, rows: [Self::F32s; LANES]) -> [Self::F32s; LANES];
 
     /// How quantized weights are multiplied fastest.
     const WAY: Way;

@@ -1,6 +1,6 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m128i, __m256, __m256i, _mm256_cvtph_ps};
+use core::arch::x86_64::{__m256, __m256i, _mm256_cvtph_ps};
 
 use keepq_blocks::F16;
 use keepq_dot::{LANES, Target, Way};
@@ -32,6 +32,7 @@ impl Target for X86_64V3 {
     type Bytes = __m256i;
     type Partial = __m256i; // two i16 a lane
     type Pairs = __m256i;
+    type Spreads = [__m256i; 4];
 
     #[inline(always)]
     fn load_bytes(self, x: &[u8; 32]) -> __m256i {
@@ -40,9 +41,9 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn nibbles(self, x: &[u8; 16]) -> __m256i {
-        let low: __m128i = pulp::cast(*x);
-        let both = self.avx._mm256_set_m128i(self.sse2._mm_srli_epi16::<4>(low), low);
-        self.avx2._mm256_and_si256(both, self.avx._mm256_set1_epi8(15))
+        let both = self.avx2._mm256_broadcastsi128_si256(pulp::cast(*x));
+        let shifted = self.avx2._mm256_srlv_epi32(both, pulp::cast([0, 0, 0, 0, 4, 4, 4, 4]));
+        self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(15))
     }
 
     #[inline(always)]
@@ -187,8 +188,93 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
+    fn gather_f16(self, [a, b, c, d, e, f, g, h]: [F16; LANES]) -> __m256 {
+        // In scalar registers: the units that put sixteen bits into a vector have enough to do.
+        let four = |a: F16, b: F16, c: F16, d: F16| {
+            u64::from(a.to_bits())
+                | u64::from(b.to_bits()) << 16
+                | u64::from(c.to_bits()) << 32
+                | u64::from(d.to_bits()) << 48
+        };
+        let bits = [four(a, b, c, d), four(e, f, g, h)];
+        // SAFETY: as above.
+        unsafe { _mm256_cvtph_ps(pulp::cast(bits)) }
+    }
+
+    #[inline(always)]
+    fn gather_f16_pairs(self, [a, b, c, d, e, f, g, h]: [[F16; 2]; LANES]) -> [__m256; 2] {
+        let pair = |[a, b]: [F16; 2]| u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16; // one load
+        let twos = |a, b| u64::from(pair(a)) | u64::from(pair(b)) << 32;
+        let fours = |a, b, c, d| {
+            let order = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15_i8];
+            self.ssse3._mm_shuffle_epi8(pulp::cast([twos(a, b), twos(c, d)]), pulp::cast(order))
+        };
+        let (first, last) = (fours(a, b, c, d), fours(e, f, g, h));
+        let bits = [self.sse2._mm_unpacklo_epi64(first, last), self.sse2._mm_unpackhi_epi64(first, last)];
+        // SAFETY: as above.
+        bits.map(|bits| unsafe { _mm256_cvtph_ps(bits) })
+    }
+
+    #[inline(always)]
     fn sub_bytes(self, x: __m256i, by: u8) -> __m256i {
         self.avx2._mm256_sub_epi8(x, self.avx._mm256_set1_epi8(by.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn widen_pairs(self, x: [i8; 16]) -> __m256i {
+        self.avx2._mm256_cvtepi8_epi16(pulp::cast(x))
+    }
+
+    #[inline(always)]
+    fn widen_twice(self, x: [u8; 8]) -> __m256i {
+        // As one number, or else the compiler takes it apart into bytes.
+        let x = pulp::cast([u64::from_le_bytes(x), 0]);
+        self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpacklo_epi8(x, x))
+    }
+
+    // Where the compiler knows the shuffles it makes two of each, one of them across the halves of a register.
+    #[inline(always)]
+    fn spreads(self) -> [__m256i; 4] {
+        core::hint::black_box(SPREAD.map(pulp::cast))
+    }
+
+    #[inline(always)]
+    fn spread(self, by: [__m256i; 4], x: __m256i, lane: usize) -> __m256i {
+        let half = if lane < 4 {
+            self.avx2._mm256_permute2x128_si256::<0x00>(x, x)
+        } else {
+            self.avx2._mm256_permute2x128_si256::<0x11>(x, x)
+        };
+        self.avx2._mm256_shuffle_epi8(half, by[lane % 4])
+    }
+
+    #[inline(always)]
+    fn dot_lanes(self, total: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
+    }
+
+    #[inline(always)]
+    fn sum_lanes(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
+        let twos = |a, b| self.avx2._mm256_hadd_epi32(a, b);
+        self.add_halves(twos(twos(a, b), twos(c, d)), twos(twos(e, f), twos(g, h)))
+    }
+
+    #[inline(always)]
+    fn sum_partials(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
+        let twos = |a, b| self.avx2._mm256_hadd_epi16(a, b);
+        let wide = |sums| self.avx2._mm256_madd_epi16(sums, self.avx._mm256_set1_epi16(1));
+        self.add_halves(wide(twos(twos(a, b), twos(c, d))), wide(twos(twos(e, f), twos(g, h))))
+    }
+
+    #[inline(always)]
+    fn sum_signed(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
+        let wide = |sums| self.avx2._mm256_madd_epi16(sums, self.avx._mm256_set1_epi16(1));
+        self.sum_lanes([wide(a), wide(b), wide(c), wide(d), wide(e), wide(f), wide(g), wide(h)])
+    }
+
+    #[inline(always)]
+    fn transpose(self, rows: [__m256; 8]) -> [__m256; 8] {
+        self.columns(rows.map(pulp::cast)).map(pulp::cast)
     }
 
     #[inline(always)]
@@ -243,11 +329,33 @@ impl Target for X86_64V3 {
     }
 }
 
+impl X86_64V3 {
+    /// The sums of the two halves of `first`, then those of `last`.
+    #[inline(always)]
+    fn add_halves(self, first: __m256i, last: __m256i) -> __m256i {
+        let low = self.avx2._mm256_permute2x128_si256::<0x20>(first, last);
+        let high = self.avx2._mm256_permute2x128_si256::<0x31>(first, last);
+        self.avx2._mm256_add_epi32(low, high)
+    }
+}
+
 /// For two of a lane's four bytes, where each byte of a shuffled lane comes from; -1 makes a zero.
 const LOW_BYTES: [[[i8; 32]; 4]; 4] = shuffles(0);
 
 /// The same, the bytes in the upper halves of their i16.
 const HIGH_BYTES: [[[i8; 32]; 4]; 4] = shuffles(1);
+
+/// For the words of 16 bytes two by two, the shuffle that repeats the first in the lower half and the second in the upper one.
+const SPREAD: [[i8; 32]; 4] = {
+    let mut all = [[0; 32]; 4];
+    let mut i = 0;
+    while i < 4 * 32 {
+        let (pair, byte) = (i / 32, i % 32);
+        all[pair][byte] = (4 * pair + 2 * (byte / 16) + byte % 2) as i8;
+        i += 1;
+    }
+    all
+};
 
 const fn shuffles(half: usize) -> [[[i8; 32]; 4]; 4] {
     let mut all = [[[-1; 32]; 4]; 4];

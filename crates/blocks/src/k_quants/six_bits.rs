@@ -38,8 +38,8 @@ pub(crate) fn mins(packed: &[u8; 12]) -> [u8; 8] {
 
 #[inline(always)]
 fn words(packed: &[u8; 12]) -> [u32; 3] {
-    let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3] = *packed;
-    [[a0, a1, a2, a3], [b0, b1, b2, b3], [c0, c1, c2, c3]].map(u32::from_le_bytes)
+    let words = packed.as_chunks().0;
+    [words[0], words[1], words[2]].map(u32::from_le_bytes)
 }
 
 /// The first four values from the low six bits of `sixes`; the last from its high two and the low nibbles of `nibbles`.

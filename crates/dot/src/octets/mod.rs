@@ -14,7 +14,7 @@ mod scales;
 use keepq_act::Q8Rows;
 
 use crate::{LANES, Quantized, Target};
-pub(crate) use narrow::{MOST_TOKENS, narrow};
+pub(crate) use narrow::{MOST_TOKENS, Steps, narrow};
 pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
 use scales::Scales;
 
