@@ -215,10 +215,14 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn widen_twice(self, x: [u8; 8]) -> [[i16; 2]; LANES] {
-        let mut pairs = [[0; 2]; LANES];
-        for (pair, x) in pairs.iter_mut().zip(x) {
-            *pair = [i16::from(x); 2];
+    fn six_bits(self, header: &[u8; 16]) -> [[[i16; 2]; LANES]; 2] {
+        let mut pairs = [[[0; 2]; LANES]; 2];
+        for j in 0..4 {
+            for (kind, pairs) in pairs.iter_mut().enumerate() {
+                let (six, nibble) = (header[4 + 4 * kind + j], header[12 + j] >> (4 * kind) & 15);
+                pairs[j] = [i16::from(six & 63); 2];
+                pairs[j + 4] = [i16::from(nibble | six >> 6 << 4); 2];
+            }
         }
         pairs
     }

@@ -44,13 +44,8 @@ impl Quantized for BlockQ4_K {
     }
 
     #[inline(always)]
-    fn scale_pairs<T: Target>(&self, target: T) -> T::Pairs {
-        target.widen_twice(self.scales())
-    }
-
-    #[inline(always)]
-    fn min_pairs<T: Target>(&self, target: T) -> T::Pairs {
-        target.widen_twice(self.mins())
+    fn pairs<T: Target>(&self, target: T) -> [T::Pairs; 2] {
+        target.six_bits(self.header())
     }
 
     #[inline(always)]

@@ -66,16 +66,11 @@ pub trait Quantized: Block {
         [0; 16]
     }
 
-    /// [`sub_scales`](Self::sub_scales) in registers: a pair for each group, one for each of its halves.
+    /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) in registers: a pair for each group, one for each of
+    /// its halves.
     #[inline(always)]
-    fn scale_pairs<T: Target>(&self, target: T) -> T::Pairs {
-        target.widen_pairs(self.sub_scales())
-    }
-
-    /// [`sub_mins`](Self::sub_mins) likewise.
-    #[inline(always)]
-    fn min_pairs<T: Target>(&self, target: T) -> T::Pairs {
-        target.widen_pairs(self.sub_mins().map(u8::cast_signed))
+    fn pairs<T: Target>(&self, target: T) -> [T::Pairs; 2] {
+        [target.widen_pairs(self.sub_scales()), target.widen_pairs(self.sub_mins().map(u8::cast_signed))]
     }
 
     /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) of eight rows in registers: four sub-blocks of each

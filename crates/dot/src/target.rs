@@ -133,8 +133,9 @@ pub trait Target: Copy {
     /// Sixteen numbers as pairs.
     fn widen_pairs(self, x: [i8; 16]) -> Self::Pairs;
 
-    /// Eight numbers as pairs of the same number.
-    fn widen_twice(self, x: [u8; 8]) -> Self::Pairs;
+    /// The eight scales and the eight minima that a block of Q4_K or Q5_K begins with (two floats, then six bits each), as
+    /// pairs of the same number.
+    fn six_bits(self, header: &[u8; 16]) -> [Self::Pairs; 2];
 
     /// What [`spread`](Self::spread) works by, to be made outside of loops.
     type Spreads: Copy;

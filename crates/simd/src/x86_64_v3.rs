@@ -226,10 +226,22 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn widen_twice(self, x: [u8; 8]) -> __m256i {
-        // As one number, or else the compiler takes it apart into bytes.
-        let x = pulp::cast([u64::from_le_bytes(x), 0]);
-        self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpacklo_epi8(x, x))
+    fn six_bits(self, header: &[u8; 16]) -> [__m256i; 2] {
+        // Words: two floats, sixes of scales, sixes of minima, nibbles of both.
+        let header = pulp::cast(*header);
+        let and = |x, words: [i32; 4]| self.sse2._mm_and_si128(x, pulp::cast(words));
+        let low = self.sse2._mm_shuffle_epi32::<0b11_10_11_01>(header);
+        let low = and(
+            self.avx2._mm_srlv_epi32(low, pulp::cast([0, 0, 0, 4])),
+            [0x3f3f_3f3f, 0x0f0f_0f0f, 0x3f3f_3f3f, 0x0f0f_0f0f],
+        );
+        let high = self.sse2._mm_shuffle_epi32::<0b10_10_01_01>(header);
+        let high = and(self.sse2._mm_srli_epi16::<2>(high), [0, 0x3030_3030, 0, 0x3030_3030]);
+        let numbers = self.sse2._mm_or_si128(low, high);
+        [
+            self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpacklo_epi8(numbers, numbers)),
+            self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpackhi_epi8(numbers, numbers)),
+        ]
     }
 
     // Where the compiler knows the shuffles it makes two of each, one of them across the halves of a register.

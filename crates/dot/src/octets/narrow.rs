@@ -84,7 +84,7 @@ fn walk_super_blocks<T: Target, B: Quantized, const M: usize>(
         let mut halves = [[F16::from_bits(0); EIGHT]; 2];
         for (j, block) in blocks.iter().enumerate() {
             let b = i * EIGHT + j;
-            let scales = block.scale_pairs(target);
+            let [scales, mins] = block.pairs(target);
             let mut isum = [target.splat_i32(0); M];
             each_group::<B>(
                 #[inline(always)]
@@ -105,7 +105,7 @@ fn walk_super_blocks<T: Target, B: Quantized, const M: usize>(
                     isum[t]
                 };
                 if B::HAS_MIN {
-                    msums[t][j] = target.dot_lanes(target.splat_i32(0), block.min_pairs(target), sums);
+                    msums[t][j] = target.dot_lanes(target.splat_i32(0), mins, sums);
                 }
             }
             halves[0][j] = block.d();
