@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 
 use keepq_act::ActFormat;
 
-use crate::Product;
+use crate::float;
 use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel};
 use crate::quantized::TOKENS;
 use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
+use crate::{LANES, Product};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -17,7 +18,8 @@ pub struct Scratch {
     codes: Vec<[Codes; 2]>,
     groups: Vec<[Group; 2]>,
     heads: Vec<[Head; 2]>,
-    floats: Vec<f32>,
+    elements: Vec<float::Lanes>,
+    sums: Vec<float::Lanes>,
     wide: Vec<i16>,
 }
 
@@ -28,7 +30,14 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { codes: Vec::new(), groups: Vec::new(), heads: Vec::new(), floats: Vec::new(), wide: Vec::new() }
+        Self {
+            codes: Vec::new(),
+            groups: Vec::new(),
+            heads: Vec::new(),
+            elements: Vec::new(),
+            sums: Vec::new(),
+            wide: Vec::new(),
+        }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`.
@@ -36,7 +45,11 @@ impl Scratch {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
             ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
-            ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
+            ActFormat::F32 => {
+                let groups = STRIP_ROWS / float::ROWS;
+                grow(&mut self.elements, groups * float::DEPTH.min(k).div_ceil(LANES), float::Lanes::ZERO);
+                grow(&mut self.sums, groups * float::CARRIED.min(m), float::Lanes::ZERO);
+            }
             format => {
                 grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
                 if m <= MOST_TOKENS {
@@ -57,9 +70,9 @@ impl Scratch {
         Panel { codes: &mut self.codes, groups: &mut self.groups, heads: &mut self.heads }
     }
 
-    /// The floats, from the first cache line boundary on.
-    pub(crate) fn floats(&mut self) -> &mut [f32] {
-        from_line(&mut self.floats)
+    /// The memory of a panel of floats.
+    pub(crate) fn floats(&mut self) -> float::Panel<'_> {
+        float::Panel { elements: &mut self.elements, sums: &mut self.sums }
     }
 
     /// Room for the codes of [`TOKENS`] tokens as i16, from the first cache line boundary on.
@@ -73,7 +86,8 @@ impl Scratch {
         size_of_val(&self.codes[..])
             + size_of_val(&self.groups[..])
             + size_of_val(&self.heads[..])
-            + size_of_val(&self.floats[..])
+            + size_of_val(&self.elements[..])
+            + size_of_val(&self.sums[..])
             + size_of_val(&self.wide[..])
     }
 }
