@@ -30,7 +30,7 @@ fn matmul(c: &mut Criterion) {
         let format = ActFormat::for_weights(ty).expect("a kernel");
         let (mut buffer, mut scratch) = (ActBuf::new(), Scratch::new());
         each(c, ty.name(), format == ActFormat::F32, |driver, m, x, y| {
-            let x = buffer.quantize(format, m, K, x).expect("whole blocks");
+            let x = driver.tier().quantize(&mut buffer, format, m, K, x).expect("whole blocks");
             driver.matmul(x, w, y, &mut scratch).expect("shapes that fit");
         });
     }

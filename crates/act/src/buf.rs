@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use keepq_blocks::{BlockQ8_0, BlockQ8_1, F16};
+use keepq_blocks::{BlockQ8_0, BlockQ8_1};
 
 use crate::rows::check_length;
 use crate::{ActError, ActFormat, ActRows, Acts, Q8Rows, quantize_block, quantize_super_block};
@@ -37,15 +37,26 @@ impl Q8Buf {
         self.sums.clear();
     }
 
-    fn fill<const LEN: usize>(&mut self, blocks: impl Iterator<Item = (f32, [i8; LEN])>) {
-        self.clear();
-        for (scale, codes) in blocks {
-            let (groups, _) = codes.as_chunks::<32>();
-            self.scales.push(scale);
-            self.codes.extend_from_slice(groups);
-            // At most 16 * 127 in magnitude.
-            let sum = |codes: &[i8]| codes.iter().map(|&q| i16::from(q)).sum();
-            self.sums.extend(groups.iter().map(|group| [sum(&group[..16]), sum(&group[16..])]));
+    /// Makes room for blocks of `len` elements, as many as there are.
+    fn fit(&mut self, blocks: usize, len: usize) {
+        self.scales.resize(blocks, 0.0);
+        self.codes.resize(blocks * len / 32, [0; 32]);
+        self.sums.resize(blocks * len / 32, [0; 2]);
+    }
+
+    /// Overwrites all that there is room for by scales, codes and their sums.
+    #[inline(always)]
+    fn fill<B, const LEN: usize>(&mut self, blocks: &[B], encode: impl Fn(&B) -> (f32, [i8; LEN])) {
+        let Self { codes: all_codes, scales, sums: all_sums } = self;
+        for i in 0..blocks.len() {
+            let (scale, codes) = encode(&blocks[i]);
+            scales[i] = scale;
+            let groups = codes.as_chunks::<32>().0;
+            for j in 0..groups.len() {
+                let at = i * (LEN / 32) + j;
+                all_codes[at] = groups[j];
+                all_sums[at] = [sum(&groups[j][..16]), sum(&groups[j][16..])];
+            }
         }
     }
 
@@ -62,6 +73,12 @@ impl Q8Buf {
     fn rows(&self) -> Q8Rows<'_> {
         Q8Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums }
     }
+}
+
+/// The sum of sixteen codes: at most 16 * 127 in magnitude.
+#[inline(always)]
+fn sum(codes: &[i8]) -> i16 {
+    codes.iter().map(|&q| i16::from(q)).sum()
 }
 
 impl ActBuf {
@@ -82,15 +99,33 @@ impl ActBuf {
         k: usize,
         x: &'a [f32],
     ) -> Result<ActRows<'a>, ActError> {
+        self.quantize_by(format, m, k, x, |mut encoding| encoding.run())
+    }
+
+    /// [`quantize`](Self::quantize) with the work done by `run`, which calls [`Encoding::run`] from where the compiler may
+    /// use the instructions that the machine has. The bits are the same; without that call they are any.
+    ///
+    /// # Errors
+    /// As [`quantize`](Self::quantize).
+    pub fn quantize_by<'a>(
+        &'a mut self,
+        format: ActFormat,
+        m: usize,
+        k: usize,
+        x: &'a [f32],
+        run: impl FnOnce(Encoding<'_>),
+    ) -> Result<ActRows<'a>, ActError> {
         if !k.is_multiple_of(format.block_len()) {
             return Err(ActError::RaggedRow { format, k });
         }
         check_length(m, k, x.len())?;
-        match format {
+        let to = match format {
             ActFormat::F32 => return ActRows::f32(m, k, x),
-            ActFormat::Q8_0 => self.q8_0.fill(x.as_chunks().0.iter().map(quantize_block)),
-            ActFormat::Q8_K => self.q8_k.fill(x.as_chunks().0.iter().map(quantize_super_block)),
-        }
+            ActFormat::Q8_0 => &mut self.q8_0,
+            ActFormat::Q8_K => &mut self.q8_k,
+        };
+        to.fit(x.len() / format.block_len(), format.block_len());
+        run(Encoding { x, format, to });
         Ok(self.view(format, m, k))
     }
 
@@ -140,7 +175,7 @@ impl ActBuf {
     /// # Errors
     /// [`ActError`] where the blocks are not `m` rows of `k` elements or a code is -128.
     pub fn load_q8_0(&mut self, m: usize, k: usize, blocks: &[BlockQ8_0]) -> Result<ActRows<'_>, ActError> {
-        self.load(m, k, blocks.len(), blocks.iter().map(|block| (block.d, block.qs)))
+        self.load(m, k, blocks, |block| (block.d.to_f32(), block.qs))
     }
 
     /// Takes activations in ggml's Q8_1 form: `m * k / 32` blocks. Their f16 sums are not read.
@@ -148,24 +183,25 @@ impl ActBuf {
     /// # Errors
     /// [`ActError`] where the blocks are not `m` rows of `k` elements or a code is -128.
     pub fn load_q8_1(&mut self, m: usize, k: usize, blocks: &[BlockQ8_1]) -> Result<ActRows<'_>, ActError> {
-        self.load(m, k, blocks.len(), blocks.iter().map(|block| (block.d, block.qs)))
+        self.load(m, k, blocks, |block| (block.d.to_f32(), block.qs))
     }
 
-    fn load(
+    fn load<B>(
         &mut self,
         m: usize,
         k: usize,
-        found: usize,
-        blocks: impl Iterator<Item = (F16, [i8; 32])> + Clone,
+        blocks: &[B],
+        parts: impl Fn(&B) -> (f32, [i8; 32]),
     ) -> Result<ActRows<'_>, ActError> {
         if !k.is_multiple_of(32) {
             return Err(ActError::RaggedRow { format: ActFormat::Q8_0, k });
         }
-        check_length(m, k / 32, found)?;
-        if let Some(block) = blocks.clone().position(|(_, codes)| codes.contains(&i8::MIN)) {
+        check_length(m, k / 32, blocks.len())?;
+        if let Some(block) = blocks.iter().position(|block| parts(block).1.contains(&i8::MIN)) {
             return Err(ActError::CodeOutOfRange { block });
         }
-        self.q8_0.fill(blocks.map(|(d, codes)| (d.to_f32(), codes)));
+        self.q8_0.fit(blocks.len(), 32);
+        self.q8_0.fill(blocks, parts);
         Ok(self.view(ActFormat::Q8_0, m, k))
     }
 
@@ -183,6 +219,35 @@ impl ActBuf {
             ActFormat::Q8_K => Acts::Q8_K(self.q8_k.rows()),
         };
         ActRows::new(typed, m, k)
+    }
+}
+
+/// Activations that wait to be quantized: see [`ActBuf::quantize_by`].
+#[derive(Debug)]
+pub struct Encoding<'a> {
+    x: &'a [f32],
+    format: ActFormat,
+    to: &'a mut Q8Buf,
+}
+
+impl Encoding<'_> {
+    /// Quantizes them, in code that is compiled for what the caller is compiled for.
+    #[inline(always)]
+    pub fn run(&mut self) {
+        // Closures: a function that is passed by its name is called through a shim, which is compiled for the baseline.
+        if self.format == ActFormat::Q8_0 {
+            self.to.fill(
+                self.x.as_chunks().0,
+                #[inline(always)]
+                |block| quantize_block(block),
+            );
+        } else {
+            self.to.fill(
+                self.x.as_chunks().0,
+                #[inline(always)]
+                |block| quantize_super_block(block),
+            );
+        }
     }
 }
 
@@ -215,6 +280,14 @@ impl SharedActs<'_> {
     /// # Errors
     /// As [`ActBuf::quantize`].
     pub fn rows(&mut self, format: ActFormat) -> Result<ActRows<'_>, ActError> {
+        self.rows_by(format, |mut encoding| encoding.run())
+    }
+
+    /// [`rows`](Self::rows), quantized by `run` if they are not yet: see [`ActBuf::quantize_by`].
+    ///
+    /// # Errors
+    /// As [`ActBuf::quantize`].
+    pub fn rows_by(&mut self, format: ActFormat, run: impl FnOnce(Encoding<'_>)) -> Result<ActRows<'_>, ActError> {
         let held = match format {
             // Floats are not copied to the buffer, but viewed where they are.
             ActFormat::F32 => return ActRows::f32(self.m, self.k, self.x),
@@ -222,7 +295,7 @@ impl SharedActs<'_> {
             ActFormat::Q8_K => &mut self.has_q8_k,
         };
         if !*held {
-            self.buf.quantize(format, self.m, self.k, self.x)?;
+            self.buf.quantize_by(format, self.m, self.k, self.x, run)?;
             *held = true;
         }
         Ok(self.buf.view(format, self.m, self.k))

@@ -24,7 +24,7 @@ mod q8_0;
 mod q8_k;
 mod rows;
 
-pub use buf::{ActBuf, SharedActs};
+pub use buf::{ActBuf, Encoding, SharedActs};
 pub use error::ActError;
 pub use q8_0::{quantize_block, quantize_row_q8_1};
 pub use q8_k::{quantize_row_q8_k, quantize_super_block};

@@ -12,8 +12,8 @@ pub fn quantize_block(x: &[f32; 32]) -> (f32, [i8; 32]) {
     if !all_finite(x) {
         return (f32::NAN, [0; 32]);
     }
-    let block = BlockQ8_0::encode(x);
-    (block.d.to_f32(), block.qs)
+    let (d, codes) = BlockQ8_0::codes(x);
+    (F16::from_f32(d).to_f32(), codes)
 }
 
 /// Quantizes whole blocks of activations to ggml's own form, whose bytes equal those of `quantize_row_q8_1_ref`.

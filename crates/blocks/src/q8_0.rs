@@ -53,25 +53,33 @@ impl BlockQ8_0 {
     #[inline(always)]
     #[must_use]
     pub fn codes(x: &[f32; 32]) -> (f32, [i8; 32]) {
-        let amax = x.iter().fold(0.0_f32, |max, &v| max.max(v.abs()));
-        let d = amax / 127.0;
+        // Bits of magnitudes are in the order of these: a maximum of integers vectorizes as one of floats does not.
+        let amax = x.iter().fold(0, |max, v| i32::max(max, v.abs().to_bits().cast_signed()));
+        let d = f32::from_bits(amax.cast_unsigned()) / 127.0;
         let inverse = 1.0 / d;
         if !inverse.is_finite() {
             return (0.0, [0; 32]);
         }
-        (d, x.map(|v| round_half_away(v * inverse)))
+        let mut codes = [0; 32];
+        for (code, v) in codes.iter_mut().zip(x) {
+            *code = round_half_away(v * inverse);
+        }
+        (d, codes)
     }
 }
 
 /// `x` (at most 127.5 in magnitude) to the nearest integer, halves away from zero.
 ///
-/// `f32::round` is not in `core`, and truncating `x + 0.5` is wrong for the largest value below one half: here
-/// the fraction is exact, so that it is compared, not added.
+/// `f32::round` is not in `core`. Adding 2^23 to the magnitude leaves the sum no bits for a fraction: its mantissa is the
+/// nearest integer, halves to even. Those that went down are found by the fraction, which is exact.
 #[inline(always)]
 fn round_half_away(x: f32) -> i8 {
-    let whole = x as i32;
-    let fraction = x - whole as f32;
-    (whole + i32::from(fraction >= 0.5) - i32::from(fraction <= -0.5)) as i8
+    const TO_INTEGER: f32 = 8_388_608.0;
+    let sum = x.abs() + TO_INTEGER;
+    let whole = (sum.to_bits() & 0x007f_ffff) as i32;
+    let whole = whole + i32::from(x.abs() - (sum - TO_INTEGER) == 0.5);
+    let sign = x.to_bits().cast_signed() >> 31;
+    ((whole ^ sign) - sign) as i8
 }
 
 #[cfg(test)]

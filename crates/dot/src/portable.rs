@@ -2,6 +2,7 @@
 
 use keepq_blocks::F16;
 
+use crate::float::reduce;
 use crate::{LANES, Target, Way};
 
 /// The baseline of whatever the crate is compiled for.
@@ -342,6 +343,18 @@ impl Target for Portable {
         }
         floats
     }
+
+    #[inline(always)]
+    fn sums(self, x: [Self::F32s; LANES]) -> Self::F32s {
+        let mut sums = [0.0; LANES];
+        for i in 0..LANES {
+            sums[i] = reduce(x[i]);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn prefetch(self, _: *const u8) {}
 
     #[inline(never)]
     fn run(self, mut body: impl FnMut()) {

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use keepq_act::ActFormat;
 
+use crate::float;
 use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, Steps};
 use crate::quantized::TOKENS;
 use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
@@ -17,7 +18,8 @@ pub struct Scratch {
     codes: Vec<[Codes; 2]>,
     groups: Vec<[Group; 2]>,
     heads: Vec<[Head; 2]>,
-    floats: Vec<f32>,
+    elements: Vec<float::Lanes>,
+    sums: Vec<float::Lanes>,
     wide: Vec<i16>,
     steps: Vec<Steps>,
 }
@@ -33,7 +35,8 @@ impl Scratch {
             codes: Vec::new(),
             groups: Vec::new(),
             heads: Vec::new(),
-            floats: Vec::new(),
+            elements: Vec::new(),
+            sums: Vec::new(),
             wide: Vec::new(),
             steps: Vec::new(),
         }
@@ -44,7 +47,11 @@ impl Scratch {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
             ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
-            ActFormat::F32 => grow(&mut self.floats, STRIP_ROWS * k + LINE / size_of::<f32>(), 0.0),
+            ActFormat::F32 => {
+                let groups = STRIP_ROWS / float::ROWS;
+                grow(&mut self.elements, groups * float::DEPTH.min(k).div_ceil(LANES), float::Lanes::ZERO);
+                grow(&mut self.sums, groups * float::CARRIED.min(m), float::Lanes::ZERO);
+            }
             format => {
                 grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
                 // Some of the tokens may come alone: the fewest of them are multiplied in another way.
@@ -73,9 +80,9 @@ impl Scratch {
         Panel { codes: &mut self.codes, groups: &mut self.groups, heads: &mut self.heads }
     }
 
-    /// The floats, from the first cache line boundary on.
-    pub(crate) fn floats(&mut self) -> &mut [f32] {
-        from_line(&mut self.floats)
+    /// The memory of a panel of floats.
+    pub(crate) fn floats(&mut self) -> float::Panel<'_> {
+        float::Panel { elements: &mut self.elements, sums: &mut self.sums }
     }
 
     /// Room for the codes of [`TOKENS`] tokens as i16, from the first cache line boundary on.
@@ -89,7 +96,8 @@ impl Scratch {
         size_of_val(&self.codes[..])
             + size_of_val(&self.groups[..])
             + size_of_val(&self.heads[..])
-            + size_of_val(&self.floats[..])
+            + size_of_val(&self.elements[..])
+            + size_of_val(&self.sums[..])
             + size_of_val(&self.wide[..])
             + size_of_val(&self.steps[..])
     }

@@ -3,7 +3,7 @@
 use keepq_act::Acts;
 use keepq_blocks::Rows;
 
-use crate::float::{Element, product, widen};
+use crate::float::{self, Element};
 use crate::octets::{self, ROWS};
 use crate::quantized::in_place;
 use crate::{Product, Quantized, Scratch, Target};
@@ -11,8 +11,8 @@ use crate::{Product, Quantized, Scratch, Target};
 /// The most rows of weights in a strip.
 pub const STRIP_ROWS: usize = ROWS;
 
-/// Up to so many tokens, rows of float weights are multiplied where they lie: widening them first would not pay.
-pub(crate) const FLOAT_IN_PLACE_TOKENS: usize = 2;
+/// Up to so many tokens, rows of float weights are multiplied where they lie, two tokens at a time.
+pub(crate) const FLOAT_IN_PLACE_TOKENS: usize = 8;
 
 /// How quantized weights are multiplied. The results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub fn strip_by<T: Target>(target: T, way: Way, product: Product<'_>, y: &mut [f
         return;
     }
     match w.typed() {
-        Rows::F32(row) => float(target, row, product, y, scratch),
-        Rows::F16(row) => float(target, row, product, y, scratch),
-        Rows::BF16(row) => float(target, row, product, y, scratch),
+        Rows::F32(row) => by_floats(target, row, product, y, scratch),
+        Rows::F16(row) => by_floats(target, row, product, y, scratch),
+        Rows::BF16(row) => by_floats(target, row, product, y, scratch),
         Rows::Q4_0(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q4_1(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q5_0(row) => quantized(target, way, row, product, y, scratch),
@@ -108,22 +108,30 @@ fn quantized<T: Target, B: Quantized>(
     }
 }
 
-fn float<T: Target, E: Element>(target: T, elements: &[E], pair: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
-    let Acts::F32(x) = pair.x().typed() else { unreachable!("Product::new checks the format") };
-    let (m, n, k) = (pair.x().m(), pair.w().n(), pair.w().k());
-    if m <= FLOAT_IN_PLACE_TOKENS {
-        target.run(
-            #[inline(always)]
-            || product(target, elements, n, k, x, y),
-        );
-    } else {
-        let panel = &mut scratch.floats()[..n * k];
-        target.run(
-            #[inline(always)]
-            || {
-                widen(target, elements, panel);
-                product(target, &*panel, n, k, x, y);
-            },
-        );
+fn by_floats<T: Target, E: Element>(
+    target: T,
+    elements: &[E],
+    product: Product<'_>,
+    y: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    let Acts::F32(x) = product.x().typed() else { unreachable!("Product::new checks the format") };
+    let (m, n, k) = (product.x().m(), product.w().n(), product.w().k());
+    if m > FLOAT_IN_PLACE_TOKENS {
+        return float::panels(target, elements, (n, k), x, y, scratch.floats());
+    }
+    let token = |t: usize| &x[t * k..(t + 1) * k];
+    for (t, y) in y.chunks_mut(2 * n).enumerate() {
+        if y.len() == n {
+            target.run(
+                #[inline(always)]
+                || float::in_place::<T, E, 8, 1>(target, elements, n, [token(2 * t)], y),
+            );
+        } else {
+            target.run(
+                #[inline(always)]
+                || float::in_place::<T, E, 4, 2>(target, elements, n, [token(2 * t), token(2 * t + 1)], y),
+            );
+        }
     }
 }

@@ -162,6 +162,13 @@ pub trait Target: Copy {
     /// Lane `r` of `columns[c]` is lane `c` of `rows[r]`.
     fn transpose(self, rows: [Self::F32s; LANES]) -> [Self::F32s; LANES];
 
+    /// In lane `i` the sum of the lanes of `x[i]`, in the order that `docs/NUMERICS.md` fixes for partial sums.
+    fn sums(self, x: [Self::F32s; LANES]) -> Self::F32s;
+
+    /// A hint that the cache line at this address, which need not be one of memory, will be read soon: to a cache that is
+    /// not the smallest.
+    fn prefetch(self, at: *const u8);
+
     /// How quantized weights are multiplied fastest.
     const WAY: Way;
 

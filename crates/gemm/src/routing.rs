@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use keepq_act::{ActBuf, ActFormat, ActRows, SharedActs};
+use keepq_simd::Tier;
 
 use crate::operands::{Job, Weights};
 use crate::{MatmulError, Route, StackError};
@@ -47,9 +48,11 @@ impl Routing {
         Self { ends: Vec::new(), order: Vec::new(), runs: Vec::new(), gathered }
     }
 
-    /// Sorts `routes` by slice and gathers the rows of `x` that they name, in the formats of the slices they lead to.
+    /// Sorts `routes` by slice and gathers the rows of `x` that they name, in the formats of the slices they lead to,
+    /// quantized on `tier`.
     pub(crate) fn route<'w>(
         &mut self,
+        tier: Tier,
         x: &mut SharedActs<'_>,
         slices: usize,
         weights: impl Fn(usize) -> Weights<'w>,
@@ -63,7 +66,8 @@ impl Routing {
             let mut runs = self.runs.iter().filter(|run| run.format == format).peekable();
             if runs.peek().is_some() {
                 let order = runs.flat_map(|run| &self.order[run.routes.clone()]);
-                *tokens = Some(buffer.gather(x.rows(format)?, order.map(|&route| routes[route].row as usize)));
+                let x = x.rows_by(format, |encoding| tier.encode(encoding))?;
+                *tokens = Some(buffer.gather(x, order.map(|&route| routes[route].row as usize)));
             }
         }
         Ok(Routed { runs: &self.runs, order: &self.order, tokens })

@@ -156,7 +156,8 @@ impl<'a> Weight<'a> {
         let driver = Driver::new(self.tier().unwrap_or(driver.tier()), driver.executor());
         let weights = self.view();
         let format = weights.format().ok_or(ProductError::NoKernel { ty: weights.ty() })?;
-        driver.multiply(weights.by(x.rows(format)?)?, y, scratch)
+        let x = x.rows_by(format, |encoding| driver.tier().encode(encoding))?;
+        driver.multiply(weights.by(x)?, y, scratch)
     }
 
     /// The weights, for kernels.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use keepq_act::{ActBuf, ActError, ActFormat, ActRows, Encoding};
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, HeadCache};
-use keepq_dot::{Portable, Product, STRIP_ROWS, Scratch};
+use keepq_dot::{Portable, Product, STRIP_ROWS, Scratch, Target};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -122,6 +123,29 @@ impl Tier {
     /// As [`keepq_dot::strip`] does.
     pub fn strip(self, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
         on_target!(self, target => keepq_dot::strip(target, product, y, scratch));
+    }
+
+    /// [`ActBuf::quantize`] on this tier.
+    ///
+    /// # Errors
+    /// As [`ActBuf::quantize`].
+    pub fn quantize<'a>(
+        self,
+        buffer: &'a mut ActBuf,
+        format: ActFormat,
+        m: usize,
+        k: usize,
+        x: &'a [f32],
+    ) -> Result<ActRows<'a>, ActError> {
+        buffer.quantize_by(format, m, k, x, |encoding| self.encode(encoding))
+    }
+
+    /// [`Encoding::run`] on this tier: what [`SharedActs::rows_by`](keepq_act::SharedActs::rows_by) takes.
+    pub fn encode(self, mut encoding: Encoding<'_>) {
+        on_target!(self, target => target.run(
+            #[inline(always)]
+            || encoding.run()
+        ));
     }
 
     /// [`keepq_dot::kn::strip`] on this tier.

@@ -1,6 +1,6 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m256, __m256i, _mm256_cvtph_ps};
+use core::arch::x86_64::{__m128i, __m256, __m256i, _MM_HINT_T1, _mm256_cvtph_ps};
 
 use keepq_blocks::F16;
 use keepq_dot::{LANES, Target, Way};
@@ -332,6 +332,28 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn to_f32(self, x: __m256i) -> __m256 {
         self.avx._mm256_cvtepi32_ps(x)
+    }
+
+    // Lanes 0 to 3 and 4 to 7 of two registers, then of each four the first two and the last two, then what is left of all.
+    #[inline(always)]
+    fn sums(self, [a, b, c, d, e, f, g, h]: [__m256; LANES]) -> __m256 {
+        let halves = |x, y| {
+            let low = self.avx._mm256_permute2f128_ps::<0x20>(x, y);
+            self.avx._mm256_add_ps(low, self.avx._mm256_permute2f128_ps::<0x31>(x, y))
+        };
+        let quarters = |x, y| {
+            let low = self.avx._mm256_shuffle_ps::<0b01_00_01_00>(x, y);
+            self.avx._mm256_add_ps(low, self.avx._mm256_shuffle_ps::<0b11_10_11_10>(x, y))
+        };
+        let (abef, cdgh) = (quarters(halves(a, e), halves(b, f)), quarters(halves(c, g), halves(d, h)));
+        let even = self.avx._mm256_shuffle_ps::<0b10_00_10_00>(abef, cdgh);
+        self.avx._mm256_add_ps(even, self.avx._mm256_shuffle_ps::<0b11_01_11_01>(abef, cdgh))
+    }
+
+    // Not to L1, which what is ahead would push the present rows and tokens out of: half the speed.
+    #[inline(always)]
+    fn prefetch(self, at: *const u8) {
+        self.sse._mm_prefetch::<_MM_HINT_T1>(at.cast());
     }
 
     // Closures that capture at most eight words are passed in registers: a call a strip.

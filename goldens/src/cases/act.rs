@@ -76,9 +76,9 @@ impl Form {
 
 impl Act {
     /// The codes, scales and sums of [`ActRows`](keepq_act::ActRows).
-    fn with_rows(&self, format: ActFormat, write: impl FnOnce(Q8Rows<'_>, &mut Output)) -> Output {
+    fn with_rows(&self, runner: &Runner, format: ActFormat, write: impl FnOnce(Q8Rows<'_>, &mut Output)) -> Output {
         let (mut buffer, mut output) = (ActBuf::new(), Output::default());
-        let rows = buffer.quantize(format, 1, self.x.len(), &self.x).expect("whole blocks");
+        let rows = runner.tier.quantize(&mut buffer, format, 1, self.x.len(), &self.x).expect("whole blocks");
         match (format, rows.typed()) {
             (ActFormat::Q8_0, Acts::Q8_0(rows)) | (ActFormat::Q8_K, Acts::Q8_K(rows)) => write(rows, &mut output),
             (_, other) => panic!("{format} was asked for, not {other:?}"),
@@ -88,16 +88,16 @@ impl Act {
 }
 
 impl Golden for Act {
-    fn run(&self, _: &Runner) -> Output {
+    fn run(&self, runner: &Runner) -> Output {
         match self.form {
-            Form::Rows => self.with_rows(ActFormat::Q8_0, |Q8Rows { codes, scales, sums }, output| {
+            Form::Rows => self.with_rows(runner, ActFormat::Q8_0, |Q8Rows { codes, scales, sums }, output| {
                 for ((codes, scale), sums) in codes.iter().zip(scales).zip(sums) {
                     output.push_floats([scale]);
                     output.push_bytes(&(i32::from(sums[0]) + i32::from(sums[1])).to_le_bytes());
                     push_codes(output, codes);
                 }
             }),
-            Form::Q8_0 => self.with_rows(ActFormat::Q8_0, |Q8Rows { codes, scales, .. }, output| {
+            Form::Q8_0 => self.with_rows(runner, ActFormat::Q8_0, |Q8Rows { codes, scales, .. }, output| {
                 for (codes, scale) in codes.iter().zip(scales) {
                     output.push_f16(F16::from_f32(*scale).to_bits());
                     push_codes(output, codes);
@@ -114,7 +114,7 @@ impl Golden for Act {
                 }
                 output
             }
-            Form::RowsQ8_K => self.with_rows(ActFormat::Q8_K, |Q8Rows { codes, scales, sums }, output| {
+            Form::RowsQ8_K => self.with_rows(runner, ActFormat::Q8_K, |Q8Rows { codes, scales, sums }, output| {
                 for ((codes, scale), sums) in codes.chunks(8).zip(scales).zip(sums.chunks(8)) {
                     output.push_floats([scale]);
                     push_sums(output, sums.as_flattened());

@@ -114,7 +114,7 @@ impl Golden for Gemm {
         let w = Matrix::new(self.ty.ty, self.n, self.k, &self.w).expect("whole rows");
         let format = ActFormat::for_weights(self.ty.ty).expect("the type has a dot");
         let mut buffer = ActBuf::new();
-        let x = buffer.quantize(format, self.m, self.k, &self.x).expect("whole blocks");
+        let x = runner.tier.quantize(&mut buffer, format, self.m, self.k, &self.x).expect("whole blocks");
         let mut y = vec![f32::NAN; self.m * self.n];
         let driver = Driver::new(runner.tier, &*runner.executor);
         driver.matmul(x, w, &mut y, &mut Scratch::new()).expect("the shapes fit");
