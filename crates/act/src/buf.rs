@@ -304,6 +304,8 @@ impl SharedActs<'_> {
 
 #[cfg(test)]
 mod tests {
+    use keepq_blocks::F16;
+
     use super::*;
     use crate::Acts;
 
