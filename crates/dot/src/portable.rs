@@ -160,6 +160,23 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn join_pairs(self, mut a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
+        for (a, b) in a.iter_mut().zip(b) {
+            a[1] = b[1];
+        }
+        a
+    }
+
+    #[inline(always)]
+    fn sums_of_pairs(self, a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
+        let mut sums = [[0; 2]; LANES];
+        for (sum, [x, y]) in sums.as_flattened_mut().iter_mut().zip(a.into_iter().chain(b)) {
+            *sum = x + y;
+        }
+        sums
+    }
+
+    #[inline(always)]
     fn load_pairs(self, x: &[[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
         *x
     }

@@ -115,6 +115,12 @@ pub trait Target: Copy {
     /// `x * by`, which does not overflow.
     fn mul_pairs(self, x: Self::Pairs, by: i16) -> Self::Pairs;
 
+    /// The first of each of `a`'s pairs, and the second of each of `b`'s.
+    fn join_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
+
+    /// The sums of the pairs of `a`, then those of `b`, none of which overflows.
+    fn sums_of_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
+
     /// Pairs from memory.
     fn load_pairs(self, x: &[[i16; 2]; LANES]) -> Self::Pairs;
 

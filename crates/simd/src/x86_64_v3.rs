@@ -113,7 +113,8 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn add_products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed))
+        let sum = self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed));
+        unsafe { in_order(sum) }
     }
 
     #[inline(always)]
@@ -123,18 +124,19 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn widen(self, total: __m256i, sum: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)))
+        let x = self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)));
+        unsafe { in_order(x) }
     }
 
     #[inline(always)]
     fn widen_scaled(self, total: __m256i, sum: __m256i, scale: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))
+        unsafe { in_order(self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))) }
     }
 
     #[inline(always)]
     fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
         let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
+        unsafe { in_order(self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))) }
     }
 
     #[inline(always)]
@@ -150,6 +152,18 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn mul_pairs(self, x: __m256i, by: i16) -> __m256i {
         self.avx2._mm256_mullo_epi16(x, self.avx._mm256_set1_epi16(by))
+    }
+
+    #[inline(always)]
+    fn join_pairs(self, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_blend_epi16::<0xaa>(a, b)
+    }
+
+    #[inline(always)]
+    fn sums_of_pairs(self, a: __m256i, b: __m256i) -> __m256i {
+        // By 16 bytes of a and b in turn.
+        let sums = self.avx2._mm256_hadd_epi16(a, b);
+        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(sums)
     }
 
     #[inline(always)]
@@ -275,4 +289,11 @@ impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
     fn call(mut self) {
         (self.0)();
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn in_order(mut x: __m256i) -> __m256i {
+    unsafe { core::arch::asm!("/* {0} */", inout(ymm_reg) x, options(nomem, nostack, preserves_flags)) };
+    x
 }

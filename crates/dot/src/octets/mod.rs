@@ -70,9 +70,44 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     scale: impl Fn(usize, usize) -> T::Pairs,
     isum: &mut [[T::I32s; H]; M],
 ) {
-    for first in (0..8).step_by(B::QUADS) {
-        let mut sum = [[target.nothing(); H]; M];
-        for q in first..first + B::QUADS {
+    if B::QUADS <= 2 {
+        // Few products are added up: the codes stay, tokens come and go.
+        eight(
+            #[inline(always)]
+            |first| {
+                if first % B::QUADS != 0 {
+                    return;
+                }
+                let mut w = [[codes(first, 0); H]; 2];
+                for i in 0..B::QUADS {
+                    for half in 0..H {
+                        w[i][half] = codes(first + i, half);
+                    }
+                }
+                for t in 0..M {
+                    let mut sum = [target.nothing(); H];
+                    for i in 0..B::QUADS {
+                        let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
+                        for half in 0..H {
+                            sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
+                        }
+                    }
+                    for half in 0..H {
+                        isum[t][half] =
+                            widen::<T, B>(target, isum[t][half], sum[half], || scale(4 * first / B::SUB_BLOCK, half));
+                    }
+                }
+            },
+        );
+        return;
+    }
+    let mut sum = [[target.nothing(); H]; M];
+    eight(
+        #[inline(always)]
+        |q| {
+            if q % B::QUADS == 0 {
+                sum = [[target.nothing(); H]; M];
+            }
             let mut w = [codes(q, 0); H];
             for half in 1..H {
                 w[half] = codes(q, half);
@@ -80,24 +115,34 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
             for t in 0..M {
                 let x = target.splat_bytes(x[t].as_chunks().0[q]);
                 for half in 0..H {
-                    sum[t][half] = if B::SIGNED {
-                        target.signed_products(w[half], x)
-                    } else {
-                        target.add_products(sum[t][half], w[half], x)
-                    };
+                    sum[t][half] = products::<T, B>(target, sum[t][half], w[half], x);
                 }
             }
-        }
-        for t in 0..M {
-            for half in 0..H {
-                isum[t][half] = if B::SUB_BLOCKS {
-                    target.widen_scaled(isum[t][half], sum[t][half], scale(4 * first / B::SUB_BLOCK, half))
-                } else {
-                    target.widen(isum[t][half], sum[t][half])
-                };
+            if q % B::QUADS == B::QUADS - 1 {
+                for t in 0..M {
+                    for half in 0..H {
+                        isum[t][half] =
+                            widen::<T, B>(target, isum[t][half], sum[t][half], || scale(4 * q / B::SUB_BLOCK, half));
+                    }
+                }
             }
-        }
-    }
+        },
+    );
+}
+
+#[inline(always)]
+fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
+    if B::SIGNED { target.signed_products(w, x) } else { target.add_products(sum, w, x) }
+}
+
+#[inline(always)]
+fn widen<T: Target, B: Quantized>(
+    target: T,
+    isum: T::I32s,
+    sum: T::Partial,
+    scale: impl Fn() -> T::Pairs,
+) -> T::I32s {
+    if B::SUB_BLOCKS { target.widen_scaled(isum, sum, scale()) } else { target.widen(isum, sum) }
 }
 
 /// The integer sums of minima, or of what takes the bias of the codes away again, by the sums of a block's activations.
@@ -132,17 +177,17 @@ fn step<T: Target, B: Quantized>(
     acc: T::F32s,
     [scale, min]: [T::F32s; 2],
     x_scale: f32,
-    isum: T::I32s,
-    msum: T::I32s,
+    isum: T::F32s,
+    msum: T::F32s,
 ) -> T::F32s {
     let x_scale = target.splat(x_scale);
     let p = target.mul(scale, x_scale);
-    let acc = target.add(acc, target.mul(p, target.to_f32(isum)));
+    let acc = target.add(acc, target.mul(p, isum));
     if !B::HAS_MIN {
         return acc;
     }
     let p = target.mul(min, x_scale);
-    target.add(acc, target.mul(p, target.to_f32(msum)))
+    target.add(acc, target.mul(p, msum))
 }
 
 /// Calls `body` with the number of each group, one or eight, each call a copy of its own: shifts and places that depend on
@@ -150,14 +195,21 @@ fn step<T: Target, B: Quantized>(
 #[inline(always)]
 fn each_group<B: Quantized>(mut body: impl FnMut(usize)) {
     const { assert!(B::GROUPS == 1 || B::GROUPS == 8) }
-    body(0);
     if B::GROUPS == 8 {
-        body(1);
-        body(2);
-        body(3);
-        body(4);
-        body(5);
-        body(6);
-        body(7);
+        eight(body);
+    } else {
+        body(0);
     }
+}
+
+#[inline(always)]
+fn eight(mut body: impl FnMut(usize)) {
+    body(0);
+    body(1);
+    body(2);
+    body(3);
+    body(4);
+    body(5);
+    body(6);
+    body(7);
 }
