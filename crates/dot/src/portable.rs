@@ -160,6 +160,31 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn lane_bits(self, x: [u8; 32], first: usize, set: u8) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (four, lane) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(x.as_chunks::<4>().0) {
+            for (j, byte) in four.iter_mut().enumerate() {
+                *byte = set * (u32::from_le_bytes(*lane) >> (first + j) & 1) as u8;
+            }
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn widen_halves(self, x: [u8; 32]) -> [[f32; LANES]; 2] {
+        let mut wide = [[0.0; LANES]; 2];
+        for (lane, bytes) in x.as_chunks::<4>().0.iter().enumerate() {
+            for i in 0..2 {
+                wide[i][lane] = F16::from_bits(u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])).to_f32();
+            }
+        }
+        wide
+    }
+
+    #[inline(always)]
+    fn prefetch(self, _at: *const u8) {}
+
+    #[inline(always)]
     fn join_pairs(self, mut a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
         for (a, b) in a.iter_mut().zip(b) {
             a[1] = b[1];

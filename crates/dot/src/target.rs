@@ -115,6 +115,30 @@ pub trait Target: Copy {
     /// `x * by`, which does not overflow.
     fn mul_pairs(self, x: Self::Pairs, by: i16) -> Self::Pairs;
 
+    /// Byte `j` of each lane is `set` where bit `first + j` of the lane's 32 bits is, else 0. `first` is a multiple of four.
+    fn lane_bits(self, x: Self::Bytes, first: usize, set: u8) -> Self::Bytes;
+
+    /// The two binary16 numbers of each lane: the first ones, then the second ones.
+    fn widen_halves(self, x: Self::Bytes) -> [Self::F32s; 2];
+
+    /// `sum`, which is computed here and no later, after all that was settled before it.
+    ///
+    /// Integer sums can be made in any order, so that compilers balance and delay them: what they are made of then waits in
+    /// registers, of which there are too few.
+    #[inline(always)]
+    fn settled(self, sum: Self::Partial) -> Self::Partial {
+        sum
+    }
+
+    /// [`settled`](Self::settled) for wide sums.
+    #[inline(always)]
+    fn settled_i32(self, sum: Self::I32s) -> Self::I32s {
+        sum
+    }
+
+    /// Asks for the cache line at an address, where there need not be anything.
+    fn prefetch(self, at: *const u8);
+
     /// The first of each of `a`'s pairs, and the second of each of `b`'s.
     fn join_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
 

@@ -1,6 +1,7 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
-use core::arch::x86_64::{__m128i, __m256, __m256i, _mm256_cvtph_ps};
+use core::arch::asm;
+use core::arch::x86_64::{__m128i, __m256, __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps};
 
 use keepq_blocks::F16;
 use keepq_dot::{LANES, Target, Way};
@@ -113,8 +114,7 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn add_products(self, sum: __m256i, unsigned: __m256i, signed: __m256i) -> __m256i {
-        let sum = self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed));
-        unsafe { in_order(sum) }
+        self.avx2._mm256_add_epi16(sum, self.avx2._mm256_maddubs_epi16(unsigned, signed))
     }
 
     #[inline(always)]
@@ -124,19 +124,18 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn widen(self, total: __m256i, sum: __m256i) -> __m256i {
-        let x = self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)));
-        unsafe { in_order(x) }
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)))
     }
 
     #[inline(always)]
     fn widen_scaled(self, total: __m256i, sum: __m256i, scale: __m256i) -> __m256i {
-        unsafe { in_order(self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))) }
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))
     }
 
     #[inline(always)]
     fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
         let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        unsafe { in_order(self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))) }
+        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
     }
 
     #[inline(always)]
@@ -152,6 +151,42 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn mul_pairs(self, x: __m256i, by: i16) -> __m256i {
         self.avx2._mm256_mullo_epi16(x, self.avx._mm256_set1_epi16(by))
+    }
+
+    #[inline(always)]
+    fn lane_bits(self, x: __m256i, first: usize, set: u8) -> __m256i {
+        let byte = self.avx2._mm256_shuffle_epi8(x, pulp::cast(BYTE_OF_LANE[first / 8]));
+        let bit = self.avx._mm256_set1_epi32(if first % 8 == 0 { 0x0804_0201 } else { 0x8040_2010_u32.cast_signed() });
+        let is_set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(byte, bit), bit);
+        self.avx2._mm256_and_si256(is_set, self.avx._mm256_set1_epi8(set.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn widen_halves(self, x: __m256i) -> [__m256; 2] {
+        // Of 16 bytes the first ones, then the second ones; then of all.
+        let by_halves = self.avx2._mm256_shuffle_epi8(x, pulp::cast(HALVES));
+        let all = self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(by_halves);
+        let [first, second]: [__m128i; 2] = pulp::cast(all);
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        unsafe { [_mm256_cvtph_ps(first), _mm256_cvtph_ps(second)] }
+    }
+
+    #[inline(always)]
+    fn settled(self, sum: __m256i) -> __m256i {
+        // SAFETY: the token proves that the machine has AVX2.
+        unsafe { in_order(sum) }
+    }
+
+    #[inline(always)]
+    fn settled_i32(self, sum: __m256i) -> __m256i {
+        // SAFETY: the token proves that the machine has AVX2.
+        unsafe { in_order(sum) }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, at: *const u8) {
+        // SAFETY: a prefetch reads nothing and never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
 
     #[inline(always)]
@@ -257,6 +292,21 @@ impl Target for X86_64V3 {
     }
 }
 
+/// One of a lane's four bytes, four times.
+const BYTE_OF_LANE: [[i8; 32]; 4] = {
+    let mut all = [[0; 32]; 4];
+    let mut i = 0;
+    while i < 4 * 32 {
+        all[i / 32][i % 32] = (i % 16 / 4 * 4 + i / 32) as i8; // shuffles stay within 16 bytes
+        i += 1;
+    }
+    all
+};
+
+/// Of 16 bytes the first halves of lanes, then the second ones.
+const HALVES: [i8; 32] =
+    [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
+
 /// For two of a lane's four bytes, where each byte of a shuffled lane comes from; -1 makes a zero.
 const LOW_BYTES: [[[i8; 32]; 4]; 4] = shuffles(0);
 
@@ -291,9 +341,14 @@ impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
     }
 }
 
+/// The sum as it is. The compiler takes it for the result of instructions that it neither looks into nor moves across each other.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn in_order(mut x: __m256i) -> __m256i {
-    unsafe { core::arch::asm!("/* {0} */", inout(ymm_reg) x, options(nomem, nostack, preserves_flags)) };
-    x
+unsafe fn in_order(mut sum: __m256i) -> __m256i {
+    // SAFETY: there is no instruction in it, only a comment: nothing is read or written.
+    unsafe { asm!("/* {0} */", inout(ymm_reg) sum, options(nomem, nostack, preserves_flags)) };
+    sum
 }

@@ -5,14 +5,17 @@
 //!
 //! Codes are unsigned bytes with their bias left in, which the sums of activations take away again. Several products are
 //! added up in 16 bits before they are widened, as many as never overflow them ([`Quantized::QUADS`]); where they are widened
-//! the scale of their sub-block is multiplied in. All of that is exact.
+//! the scale of their sub-block is multiplied in. All of that is exact, and written in the order in which registers suffice, which
+//! the compiler is held to ([`Target::settled`]): it would make trees of the sums otherwise, and spill what these need.
 
 mod narrow;
 mod panel;
 mod scales;
+mod tile;
 
 use keepq_act::Q8Rows;
 
+use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 pub(crate) use narrow::{MOST_TOKENS, narrow};
 pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
@@ -71,34 +74,7 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     isum: &mut [[T::I32s; H]; M],
 ) {
     if B::QUADS <= 2 {
-        // Few products are added up: the codes stay, tokens come and go.
-        eight(
-            #[inline(always)]
-            |first| {
-                if first % B::QUADS != 0 {
-                    return;
-                }
-                let mut w = [[codes(first, 0); H]; 2];
-                for i in 0..B::QUADS {
-                    for half in 0..H {
-                        w[i][half] = codes(first + i, half);
-                    }
-                }
-                for t in 0..M {
-                    let mut sum = [target.nothing(); H];
-                    for i in 0..B::QUADS {
-                        let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
-                        for half in 0..H {
-                            sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
-                        }
-                    }
-                    for half in 0..H {
-                        isum[t][half] =
-                            widen::<T, B>(target, isum[t][half], sum[half], || scale(4 * first / B::SUB_BLOCK, half));
-                    }
-                }
-            },
-        );
+        add_few_products::<T, B, H, M>(target, x, codes, scale, isum);
         return;
     }
     let mut sum = [[target.nothing(); H]; M];
@@ -121,8 +97,8 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
             if q % B::QUADS == B::QUADS - 1 {
                 for t in 0..M {
                     for half in 0..H {
-                        isum[t][half] =
-                            widen::<T, B>(target, isum[t][half], sum[t][half], || scale(4 * q / B::SUB_BLOCK, half));
+                        let scale = || scale(4 * q / B::SUB_BLOCK, half);
+                        isum[t][half] = widen::<T, B>(target, isum[t][half], sum[t][half], scale);
                     }
                 }
             }
@@ -130,19 +106,55 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     );
 }
 
+/// [`add_products`] where no more than two quads are added up in 16 bits: their codes stay in registers, and each token's sum
+/// is widened at once.
 #[inline(always)]
-fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
-    if B::SIGNED { target.signed_products(w, x) } else { target.add_products(sum, w, x) }
+fn add_few_products<T: Target, B: Quantized, const H: usize, const M: usize>(
+    target: T,
+    x: [&[i8; 32]; M],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; H]; M],
+) {
+    eight(
+        #[inline(always)]
+        |first| {
+            if first % B::QUADS != 0 {
+                return;
+            }
+            let mut w = [[codes(first, 0); H]; 2];
+            for i in 0..B::QUADS {
+                for half in 0..H {
+                    w[i][half] = codes(first + i, half);
+                }
+            }
+            for t in 0..M {
+                let mut sum = [target.nothing(); H];
+                for i in 0..B::QUADS {
+                    let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
+                    for half in 0..H {
+                        sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
+                    }
+                }
+                for half in 0..H {
+                    let scale = || scale(4 * first / B::SUB_BLOCK, half);
+                    isum[t][half] = widen::<T, B>(target, isum[t][half], sum[half], scale);
+                }
+            }
+        },
+    );
 }
 
+/// `sum` and the products of a quad, in this order.
 #[inline(always)]
-fn widen<T: Target, B: Quantized>(
-    target: T,
-    isum: T::I32s,
-    sum: T::Partial,
-    scale: impl Fn() -> T::Pairs,
-) -> T::I32s {
-    if B::SUB_BLOCKS { target.widen_scaled(isum, sum, scale()) } else { target.widen(isum, sum) }
+fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
+    target.settled(if B::SIGNED { target.signed_products(w, x) } else { target.add_products(sum, w, x) })
+}
+
+/// `isum` and a sum of products, times the scale of its sub-block where there are any, in this order.
+#[inline(always)]
+fn widen<T: Target, B: Quantized>(target: T, isum: T::I32s, sum: T::Partial, scale: impl Fn() -> T::Pairs) -> T::I32s {
+    target.settled_i32(if B::SUB_BLOCKS { target.widen_scaled(isum, sum, scale()) } else { target.widen(isum, sum) })
 }
 
 /// The integer sums of minima, or of what takes the bias of the codes away again, by the sums of a block's activations.
@@ -177,21 +189,20 @@ fn step<T: Target, B: Quantized>(
     acc: T::F32s,
     [scale, min]: [T::F32s; 2],
     x_scale: f32,
-    isum: T::F32s,
-    msum: T::F32s,
+    isum: T::I32s,
+    msum: T::I32s,
 ) -> T::F32s {
     let x_scale = target.splat(x_scale);
     let p = target.mul(scale, x_scale);
-    let acc = target.add(acc, target.mul(p, isum));
+    let acc = target.add(acc, target.mul(p, target.to_f32(isum)));
     if !B::HAS_MIN {
         return acc;
     }
     let p = target.mul(min, x_scale);
-    target.add(acc, target.mul(p, msum))
+    target.add(acc, target.mul(p, target.to_f32(msum)))
 }
 
-/// Calls `body` with the number of each group, one or eight, each call a copy of its own: shifts and places that depend on
-/// the number are then known when it is compiled.
+/// Calls `body` with the number of each group, one or eight, each call a copy of its own as in [`eight`].
 #[inline(always)]
 fn each_group<B: Quantized>(mut body: impl FnMut(usize)) {
     const { assert!(B::GROUPS == 1 || B::GROUPS == 8) }
@@ -200,16 +211,4 @@ fn each_group<B: Quantized>(mut body: impl FnMut(usize)) {
     } else {
         body(0);
     }
-}
-
-#[inline(always)]
-fn eight(mut body: impl FnMut(usize)) {
-    body(0);
-    body(1);
-    body(2);
-    body(3);
-    body(4);
-    body(5);
-    body(6);
-    body(7);
 }

@@ -41,8 +41,7 @@ pub(crate) fn narrow<T: Target, B: Quantized, const M: usize>(
             );
             for t in 0..M {
                 let x_scale = tokens[t].scales[b];
-                let (isum, msum) = (target.to_f32(isum[t][0]), target.to_f32(offsets[t][0]));
-                acc[t] = step::<T, B>(target, acc[t], scales.floats, x_scale, isum, msum);
+                acc[t] = step::<T, B>(target, acc[t], scales.floats, x_scale, isum[t][0], offsets[t][0]);
             }
         }
         let rows = LANES.min(n - first);
