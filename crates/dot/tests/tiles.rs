@@ -24,7 +24,7 @@ fn check(ty: &NaiveType, n: usize, m: usize, k: usize) {
 }
 
 fn quantized() -> impl Iterator<Item = &'static NaiveType> {
-    TYPES.iter().filter(|ty| !ty.is_float())
+    TYPES.iter().copied().filter(|ty| !ty.is_float())
 }
 
 #[test]

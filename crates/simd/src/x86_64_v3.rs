@@ -156,7 +156,11 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn lane_bits(self, x: __m256i, first: usize, set: u8) -> __m256i {
         let byte = self.avx2._mm256_shuffle_epi8(x, pulp::cast(BYTE_OF_LANE[first / 8]));
-        let bit = self.avx._mm256_set1_epi32(if first % 8 == 0 { 0x0804_0201 } else { 0x8040_2010_u32.cast_signed() });
+        let bit = self.avx._mm256_set1_epi32(if first.is_multiple_of(8) {
+            0x0804_0201
+        } else {
+            0x8040_2010_u32.cast_signed()
+        });
         let is_set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(byte, bit), bit);
         self.avx2._mm256_and_si256(is_set, self.avx._mm256_set1_epi8(set.cast_signed()))
     }

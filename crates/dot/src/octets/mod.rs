@@ -81,7 +81,7 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     eight(
         #[inline(always)]
         |q| {
-            if q % B::QUADS == 0 {
+            if q.is_multiple_of(B::QUADS) {
                 sum = [[target.nothing(); H]; M];
             }
             let mut w = [codes(q, 0); H];
@@ -119,7 +119,7 @@ fn add_few_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     eight(
         #[inline(always)]
         |first| {
-            if first % B::QUADS != 0 {
+            if !first.is_multiple_of(B::QUADS) {
                 return;
             }
             let mut w = [[codes(first, 0); H]; 2];

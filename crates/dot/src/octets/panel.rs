@@ -100,7 +100,7 @@ impl<B: Quantized> Ahead<B> {
     /// Asks for block `i` of each row. Of small blocks the cache lines have several.
     #[inline(always)]
     fn fetch<T: Target>(self, target: T, i: usize) {
-        if i % (64 / size_of::<B>()).max(1) != 0 {
+        if !i.is_multiple_of((64 / size_of::<B>()).max(1)) {
             return;
         }
         for r in 0..LANES {
@@ -160,7 +160,7 @@ fn put_group<T: Target, B: Quantized>(target: T, scales: &Scales<T>, g: usize, t
     let offsets = scales.offsets::<B>(target, g);
     if B::SUB_BLOCK == 16 {
         target.store_pairs(offsets, &mut to.offsets);
-    } else if g % 2 == 0 {
+    } else if g.is_multiple_of(2) {
         target.store_pairs(target.join_pairs(offsets, scales.offsets::<B>(target, g + 1)), &mut to.offsets);
     }
 }

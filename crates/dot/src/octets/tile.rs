@@ -95,7 +95,7 @@ fn super_blocks<T: Target, B: Quantized>(
                 |g| {
                     if B::SUB_BLOCK == 16 {
                         add_offsets(target, &groups[g], x.sums.map(|sums| sums[g]), &mut offsets);
-                    } else if g % 2 == 0 {
+                    } else if g.is_multiple_of(2) {
                         let sums = [sums[0][b][g / 2], sums[1][b][g / 2], sums[2][b][g / 2], sums[3][b][g / 2]];
                         add_offsets(target, &groups[g], sums, &mut offsets);
                     }
