@@ -35,6 +35,7 @@
 
 extern crate alloc;
 
+mod columns;
 mod float;
 pub mod kn;
 mod math;

@@ -76,17 +76,6 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn columns(self, rows: [[u8; 32]; 8]) -> [[u8; 32]; 8] {
-        let mut columns = [[0; 32]; 8];
-        for (q, column) in columns.iter_mut().enumerate() {
-            for (four, row) in column.as_chunks_mut::<4>().0.iter_mut().zip(&rows) {
-                *four = row.as_chunks::<4>().0[q];
-            }
-        }
-        columns
-    }
-
-    #[inline(always)]
     fn nothing(self) -> [[i16; 2]; LANES] {
         [[0; 2]; LANES]
     }
@@ -159,6 +148,45 @@ impl Target for Portable {
     #[inline(always)]
     fn mul_pairs(self, x: [[i16; 2]; LANES], by: i16) -> [[i16; 2]; LANES] {
         x.map(|pair| pair.map(|x| x * by))
+    }
+
+    #[inline(always)]
+    fn lane_bits(self, x: [u8; 32], first: usize, set: u8) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (four, lane) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(x.as_chunks::<4>().0) {
+            for (j, byte) in four.iter_mut().enumerate() {
+                *byte = set * (u32::from_le_bytes(*lane) >> (first + j) & 1) as u8;
+            }
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn widen_halves(self, x: [u8; 32]) -> [[f32; LANES]; 2] {
+        let mut wide = [[0.0; LANES]; 2];
+        for (lane, bytes) in x.as_chunks::<4>().0.iter().enumerate() {
+            for i in 0..2 {
+                wide[i][lane] = F16::from_bits(u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])).to_f32();
+            }
+        }
+        wide
+    }
+
+    #[inline(always)]
+    fn join_pairs(self, mut a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
+        for (a, b) in a.iter_mut().zip(b) {
+            a[1] = b[1];
+        }
+        a
+    }
+
+    #[inline(always)]
+    fn sums_of_pairs(self, a: [[i16; 2]; LANES], b: [[i16; 2]; LANES]) -> [[i16; 2]; LANES] {
+        let mut sums = [[0; 2]; LANES];
+        for (sum, [x, y]) in sums.as_flattened_mut().iter_mut().zip(a.into_iter().chain(b)) {
+            *sum = x + y;
+        }
+        sums
     }
 
     #[inline(always)]
@@ -328,14 +356,6 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn add_i32(self, mut a: Self::I32s, b: Self::I32s) -> Self::I32s {
-        for lane in 0..LANES {
-            a[lane] += b[lane];
-        }
-        a
-    }
-
-    #[inline(always)]
     fn to_f32(self, x: Self::I32s) -> Self::F32s {
         let mut floats = [0.0; LANES];
         for lane in 0..LANES {
@@ -345,7 +365,7 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn sums(self, x: [Self::F32s; LANES]) -> Self::F32s {
+    fn sum_float_lanes(self, x: [Self::F32s; LANES]) -> Self::F32s {
         let mut sums = [0.0; LANES];
         for i in 0..LANES {
             sums[i] = reduce(x[i]);

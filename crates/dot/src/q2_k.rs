@@ -2,6 +2,7 @@
 
 use keepq_blocks::{BlockQ2_K, F16};
 
+use crate::columns::{columns, eight, of_each};
 use crate::quantized::negated;
 use crate::{LANES, Quantized, Target};
 
@@ -21,6 +22,22 @@ impl Quantized for BlockQ2_K {
     fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
         let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
         target.field(bytes, 2 * (group % 4) as u32, 3)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        for half in 0..2 {
+            let packed = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[half]));
+            eight(
+                #[inline(always)]
+                |q| {
+                    put(4 * half, q, target.field(packed[q], 0, 3));
+                    put(4 * half + 1, q, target.field(packed[q], 2, 3));
+                    put(4 * half + 2, q, target.field(packed[q], 4, 3));
+                    put(4 * half + 3, q, target.field(packed[q], 6, 3));
+                },
+            );
+        }
     }
 
     #[inline(always)]

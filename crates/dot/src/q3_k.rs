@@ -2,6 +2,7 @@
 
 use keepq_blocks::{BlockQ3_K, F16};
 
+use crate::columns::{columns, eight, four, of_each};
 use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ3_K {
@@ -21,6 +22,27 @@ impl Quantized for BlockQ3_K {
         let low = target.field(low, 2 * (group % 4) as u32, 3);
         let high = target.field(target.load_bytes(&self.hmask), group as u32, 1);
         target.join(low, high, 2)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let high = columns(target, of_each(rows, |row| &row.hmask));
+        for half in 0..2 {
+            let low = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[half]));
+            eight(
+                #[inline(always)]
+                |q| {
+                    four(
+                        #[inline(always)]
+                        |i| {
+                            let g = 4 * half + i;
+                            let two = target.field(low[q], 2 * i as u32, 3);
+                            put(g, q, target.join(two, target.field(high[q], g as u32, 1), 2));
+                        },
+                    );
+                },
+            );
+        }
     }
 
     #[inline(always)]

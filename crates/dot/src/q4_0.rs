@@ -2,7 +2,8 @@
 
 use keepq_blocks::{BlockQ4_0, F16};
 
-use crate::{Quantized, Target};
+use crate::columns::{eight, nibbles, of_each};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ4_0 {
     const BIAS: u8 = 8;
@@ -17,6 +18,15 @@ impl Quantized for BlockQ4_0 {
     #[inline(always)]
     fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
         target.nibbles(&self.qs)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let codes = nibbles(target, of_each(rows, |row| &row.qs));
+        eight(
+            #[inline(always)]
+            |q| put(0, q, codes[q]),
+        );
     }
 
     #[inline(always)]

@@ -2,7 +2,8 @@
 
 use keepq_blocks::{BlockQ4_1, F16};
 
-use crate::{Quantized, Target};
+use crate::columns::{eight, nibbles, of_each};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ4_1 {
     const HAS_MIN: bool = true;
@@ -18,6 +19,15 @@ impl Quantized for BlockQ4_1 {
     #[inline(always)]
     fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
         target.nibbles(&self.qs)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let codes = nibbles(target, of_each(rows, |row| &row.qs));
+        eight(
+            #[inline(always)]
+            |q| put(0, q, codes[q]),
+        );
     }
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 use keepq_blocks::{BlockQ4_K, F16};
 
+use crate::columns::{columns, eight, of_each};
 use crate::quantized::{negated, six_bits, sixteen};
 use crate::{LANES, Quantized, Target};
 
@@ -21,6 +22,20 @@ impl Quantized for BlockQ4_K {
     fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
         let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 2]);
         target.field(bytes, 4 * (group % 2) as u32, 15)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        for pair in 0..4 {
+            let packed = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[pair]));
+            eight(
+                #[inline(always)]
+                |q| {
+                    put(2 * pair, q, target.field(packed[q], 0, 15));
+                    put(2 * pair + 1, q, target.field(packed[q], 4, 15));
+                },
+            );
+        }
     }
 
     #[inline(always)]

@@ -2,7 +2,8 @@
 
 use keepq_blocks::{BlockQ5_1, F16};
 
-use crate::{Quantized, Target};
+use crate::columns::{eight, headers, nibbles, of_each};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ5_1 {
     const HAS_MIN: bool = true;
@@ -18,6 +19,15 @@ impl Quantized for BlockQ5_1 {
     #[inline(always)]
     fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
         target.join(target.nibbles(&self.qs), target.bits(self.qh), 4)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let (low, [_, high, ..]) = (nibbles(target, of_each(rows, |row| &row.qs)), headers(target, rows));
+        eight(
+            #[inline(always)]
+            |q| put(0, q, target.join(low[q], target.lane_bits(high, 4 * q, 16), 0)),
+        );
     }
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 use keepq_blocks::{BlockQ5_K, F16};
 
+use crate::columns::{columns, eight, four, of_each};
 use crate::quantized::{negated, six_bits, sixteen};
 use crate::{LANES, Quantized, Target};
 
@@ -23,6 +24,25 @@ impl Quantized for BlockQ5_K {
         let low = target.field(low, 4 * (group % 2) as u32, 15);
         let high = target.field(target.load_bytes(&self.qh), group as u32, 1);
         target.join(low, high, 4)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let high = columns(target, of_each(rows, |row| &row.qh));
+        four(
+            #[inline(always)]
+            |pair| {
+                let packed = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[pair]));
+                eight(
+                    #[inline(always)]
+                    |q| {
+                        let fifth = |g| target.field(high[q], g as u32, 1);
+                        put(2 * pair, q, target.join(target.field(packed[q], 0, 15), fifth(2 * pair), 4));
+                        put(2 * pair + 1, q, target.join(target.field(packed[q], 4, 15), fifth(2 * pair + 1), 4));
+                    },
+                );
+            },
+        );
     }
 
     #[inline(always)]

@@ -2,7 +2,8 @@
 
 use keepq_blocks::{BlockQ6_K, F16};
 
-use crate::{Quantized, Target};
+use crate::columns::{columns, eight, four, of_each};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ6_K {
     const SUB_BLOCK: usize = 16;
@@ -21,6 +22,28 @@ impl Quantized for BlockQ6_K {
         let low = target.field(low, 4 * (group % 4 / 2) as u32, 15);
         let high = target.load_bytes(&self.qh.as_chunks().0[group / 4]);
         target.join(low, target.field(high, 2 * (group % 4) as u32, 3), 4)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        four(
+            #[inline(always)]
+            |i| {
+                let (half, odd) = (i / 2, i % 2);
+                let low = columns(target, of_each(rows, |row| &row.ql.as_chunks().0[i]));
+                let high = columns(target, of_each(rows, |row| &row.qh.as_chunks().0[half]));
+                eight(
+                    #[inline(always)]
+                    |q| {
+                        let code = |shift: u32, top| {
+                            target.join(target.field(low[q], shift, 15), target.field(high[q], top, 3), 4)
+                        };
+                        put(4 * half + odd, q, code(0, 2 * odd as u32));
+                        put(4 * half + odd + 2, q, code(4, 2 * odd as u32 + 4));
+                    },
+                );
+            },
+        );
     }
 
     #[inline(always)]

@@ -2,7 +2,8 @@
 
 use keepq_blocks::{BlockQ8_0, F16};
 
-use crate::{Quantized, Target};
+use crate::columns::{columns, eight, of_each};
+use crate::{LANES, Quantized, Target};
 
 impl Quantized for BlockQ8_0 {
     const BIAS: u8 = 0;
@@ -18,6 +19,15 @@ impl Quantized for BlockQ8_0 {
     #[inline(always)]
     fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
         target.load_codes(&self.qs)
+    }
+
+    #[inline(always)]
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let codes = columns(target, of_each(rows, |row| bytemuck::cast_ref(&row.qs)));
+        eight(
+            #[inline(always)]
+            |q| put(0, q, codes[q]),
+        );
     }
 
     #[inline(always)]

@@ -45,6 +45,10 @@ pub trait Quantized: Block {
     /// The codes of a group with their bias, in registers; those of [`SIGNED`](Self::SIGNED) types as they are.
     fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes;
 
+    /// The codes of eight rows with their bias: calls `put(group, q, codes)` with those of elements `4 q` to `4 q + 3` of each
+    /// row in turn, for each group and each of its eight quads.
+    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], put: impl FnMut(usize, usize, T::Bytes));
+
     /// The float scale: `d`.
     fn d(&self) -> F16;
 

@@ -35,9 +35,6 @@ pub trait Target: Copy {
     /// `a * b + c`, rounded once.
     fn fma(self, a: Self::F32s, b: Self::F32s, c: Self::F32s) -> Self::F32s;
 
-    /// `a + b`, which does not overflow.
-    fn add_i32(self, a: Self::I32s, b: Self::I32s) -> Self::I32s;
-
     /// Integers rounded to the nearest float, half to even.
     fn to_f32(self, x: Self::I32s) -> Self::F32s;
 
@@ -89,9 +86,6 @@ pub trait Target: Copy {
     /// Byte `j` is bit `j`, lowest first: 0 or 1.
     fn bits(self, bits: [u8; 4]) -> Self::Bytes;
 
-    /// Of eight rows of 32 bytes the columns of four bytes: `columns[q]` holds bytes `4 q` to `4 q + 3` of each row in turn.
-    fn columns(self, rows: [Self::Bytes; 8]) -> [Self::Bytes; 8];
-
     /// A sum of nothing.
     fn nothing(self) -> Self::Partial;
 
@@ -120,6 +114,33 @@ pub trait Target: Copy {
 
     /// `x * by`, which does not overflow.
     fn mul_pairs(self, x: Self::Pairs, by: i16) -> Self::Pairs;
+
+    /// Byte `j` of each lane is `set` where bit `first + j` of the lane's 32 bits is, else 0. `first` is a multiple of four.
+    fn lane_bits(self, x: Self::Bytes, first: usize, set: u8) -> Self::Bytes;
+
+    /// The two binary16 numbers of each lane: the first ones, then the second ones.
+    fn widen_halves(self, x: Self::Bytes) -> [Self::F32s; 2];
+
+    /// `sum`, which is computed here and no later, after all that was settled before it.
+    ///
+    /// Integer sums can be made in any order, so that compilers balance and delay them: what they are made of then waits in
+    /// registers, of which there are too few.
+    #[inline(always)]
+    fn settled(self, sum: Self::Partial) -> Self::Partial {
+        sum
+    }
+
+    /// [`settled`](Self::settled) for wide sums.
+    #[inline(always)]
+    fn settled_i32(self, sum: Self::I32s) -> Self::I32s {
+        sum
+    }
+
+    /// The first of each of `a`'s pairs, and the second of each of `b`'s.
+    fn join_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
+
+    /// The sums of the pairs of `a`, then those of `b`, none of which overflows.
+    fn sums_of_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
 
     /// Pairs from memory.
     fn load_pairs(self, x: &[[i16; 2]; LANES]) -> Self::Pairs;
@@ -163,7 +184,7 @@ pub trait Target: Copy {
     fn transpose(self, rows: [Self::F32s; LANES]) -> [Self::F32s; LANES];
 
     /// In lane `i` the sum of the lanes of `x[i]`, in the order that `docs/NUMERICS.md` fixes for partial sums.
-    fn sums(self, x: [Self::F32s; LANES]) -> Self::F32s;
+    fn sum_float_lanes(self, x: [Self::F32s; LANES]) -> Self::F32s;
 
     /// A hint that the cache line at this address, which need not be one of memory, will be read soon: to a cache that is
     /// not the smallest.

@@ -21,7 +21,8 @@ mod tier;
 #[cfg(target_arch = "x86_64")]
 #[allow(
     unsafe_code,
-    reason = "pulp's macro makes the token's constructors, which are unsafe inside; one instruction it lacks is called directly"
+    reason = "pulp's macro makes the token's constructors, which are unsafe inside; what it lacks is called directly: a conversion, \
+              and a place in code that sums are not moved across"
 )]
 mod x86_64_v3;
 

@@ -1,5 +1,6 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
+use core::arch::asm;
 use core::arch::x86_64::{__m128i, __m256, __m256i, _MM_HINT_T1, _mm256_cvtph_ps};
 
 use keepq_blocks::F16;
@@ -93,21 +94,6 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
-        let low = |a, b| self.avx2._mm256_unpacklo_epi32(a, b);
-        let high = |a, b| self.avx2._mm256_unpackhi_epi32(a, b);
-        let (ab0, ab1, cd0, cd1) = (low(a, b), high(a, b), low(c, d), high(c, d));
-        let (ef0, ef1, gh0, gh1) = (low(e, f), high(e, f), low(g, h), high(g, h));
-        let low = |a, b| self.avx2._mm256_unpacklo_epi64(a, b);
-        let high = |a, b| self.avx2._mm256_unpackhi_epi64(a, b);
-        let first = [low(ab0, cd0), high(ab0, cd0), low(ab1, cd1), high(ab1, cd1)];
-        let last = [low(ef0, gh0), high(ef0, gh0), low(ef1, gh1), high(ef1, gh1)];
-        let low = |i: usize| self.avx2._mm256_permute2x128_si256::<0x20>(first[i], last[i]);
-        let high = |i: usize| self.avx2._mm256_permute2x128_si256::<0x31>(first[i], last[i]);
-        [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
-    }
-
-    #[inline(always)]
     fn nothing(self) -> __m256i {
         self.avx._mm256_setzero_si256()
     }
@@ -151,6 +137,52 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn mul_pairs(self, x: __m256i, by: i16) -> __m256i {
         self.avx2._mm256_mullo_epi16(x, self.avx._mm256_set1_epi16(by))
+    }
+
+    #[inline(always)]
+    fn lane_bits(self, x: __m256i, first: usize, set: u8) -> __m256i {
+        let byte = self.avx2._mm256_shuffle_epi8(x, pulp::cast(BYTE_OF_LANE[first / 8]));
+        let bit = self.avx._mm256_set1_epi32(if first.is_multiple_of(8) {
+            0x0804_0201
+        } else {
+            0x8040_2010_u32.cast_signed()
+        });
+        let is_set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(byte, bit), bit);
+        self.avx2._mm256_and_si256(is_set, self.avx._mm256_set1_epi8(set.cast_signed()))
+    }
+
+    #[inline(always)]
+    fn widen_halves(self, x: __m256i) -> [__m256; 2] {
+        // Of 16 bytes the first ones, then the second ones; then of all.
+        let by_halves = self.avx2._mm256_shuffle_epi8(x, pulp::cast(HALVES));
+        let all = self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(by_halves);
+        let [first, second]: [__m128i; 2] = pulp::cast(all);
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        unsafe { [_mm256_cvtph_ps(first), _mm256_cvtph_ps(second)] }
+    }
+
+    #[inline(always)]
+    fn settled(self, sum: __m256i) -> __m256i {
+        // SAFETY: the token proves that the machine has AVX2.
+        unsafe { in_order(sum) }
+    }
+
+    #[inline(always)]
+    fn settled_i32(self, sum: __m256i) -> __m256i {
+        // SAFETY: the token proves that the machine has AVX2.
+        unsafe { in_order(sum) }
+    }
+
+    #[inline(always)]
+    fn join_pairs(self, a: __m256i, b: __m256i) -> __m256i {
+        self.avx2._mm256_blend_epi16::<0xaa>(a, b)
+    }
+
+    #[inline(always)]
+    fn sums_of_pairs(self, a: __m256i, b: __m256i) -> __m256i {
+        // By 16 bytes of a and b in turn.
+        let sums = self.avx2._mm256_hadd_epi16(a, b);
+        self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(sums)
     }
 
     #[inline(always)]
@@ -325,18 +357,13 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn add_i32(self, a: __m256i, b: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi32(a, b)
-    }
-
-    #[inline(always)]
     fn to_f32(self, x: __m256i) -> __m256 {
         self.avx._mm256_cvtepi32_ps(x)
     }
 
     // Lanes 0 to 3 and 4 to 7 of two registers, then of each four the first two and the last two, then what is left of all.
     #[inline(always)]
-    fn sums(self, [a, b, c, d, e, f, g, h]: [__m256; LANES]) -> __m256 {
+    fn sum_float_lanes(self, [a, b, c, d, e, f, g, h]: [__m256; LANES]) -> __m256 {
         let halves = |x, y| {
             let low = self.avx._mm256_permute2f128_ps::<0x20>(x, y);
             self.avx._mm256_add_ps(low, self.avx._mm256_permute2f128_ps::<0x31>(x, y))
@@ -364,6 +391,22 @@ impl Target for X86_64V3 {
 }
 
 impl X86_64V3 {
+    /// Words of eight rows as columns.
+    #[inline(always)]
+    fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
+        let low = |a, b| self.avx2._mm256_unpacklo_epi32(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi32(a, b);
+        let (ab0, ab1, cd0, cd1) = (low(a, b), high(a, b), low(c, d), high(c, d));
+        let (ef0, ef1, gh0, gh1) = (low(e, f), high(e, f), low(g, h), high(g, h));
+        let low = |a, b| self.avx2._mm256_unpacklo_epi64(a, b);
+        let high = |a, b| self.avx2._mm256_unpackhi_epi64(a, b);
+        let first = [low(ab0, cd0), high(ab0, cd0), low(ab1, cd1), high(ab1, cd1)];
+        let last = [low(ef0, gh0), high(ef0, gh0), low(ef1, gh1), high(ef1, gh1)];
+        let low = |i: usize| self.avx2._mm256_permute2x128_si256::<0x20>(first[i], last[i]);
+        let high = |i: usize| self.avx2._mm256_permute2x128_si256::<0x31>(first[i], last[i]);
+        [low(0), low(1), low(2), low(3), high(0), high(1), high(2), high(3)]
+    }
+
     /// The sums of the two halves of `first`, then those of `last`.
     #[inline(always)]
     fn add_halves(self, first: __m256i, last: __m256i) -> __m256i {
@@ -372,6 +415,21 @@ impl X86_64V3 {
         self.avx2._mm256_add_epi32(low, high)
     }
 }
+
+/// One of a lane's four bytes, four times.
+const BYTE_OF_LANE: [[i8; 32]; 4] = {
+    let mut all = [[0; 32]; 4];
+    let mut i = 0;
+    while i < 4 * 32 {
+        all[i / 32][i % 32] = (i % 16 / 4 * 4 + i / 32) as i8; // shuffles stay within 16 bytes
+        i += 1;
+    }
+    all
+};
+
+/// Of 16 bytes the first halves of lanes, then the second ones.
+const HALVES: [i8; 32] =
+    [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
 
 /// For two of a lane's four bytes, where each byte of a shuffled lane comes from; -1 makes a zero.
 const LOW_BYTES: [[[i8; 32]; 4]; 4] = shuffles(0);
@@ -417,4 +475,16 @@ impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
     fn call(mut self) {
         (self.0)();
     }
+}
+
+/// The sum as it is. The compiler takes it for the result of instructions that it neither looks into nor moves across each other.
+///
+/// # Safety
+/// The machine has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn in_order(mut sum: __m256i) -> __m256i {
+    // SAFETY: there is no instruction in it, only a comment: nothing is read or written.
+    unsafe { asm!("/* {0} */", inout(ymm_reg) sum, options(nomem, nostack, preserves_flags)) };
+    sum
 }

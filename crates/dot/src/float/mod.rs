@@ -104,7 +104,7 @@ pub(crate) fn in_place<T: Target, E: Element, const R: usize, const M: usize>(
                 eight[token * R + r] = chains[token][r];
             }
         }
-        target.store(target.sums(eight), &mut sums);
+        target.store(target.sum_float_lanes(eight), &mut sums);
         for token in 0..M {
             y[token * n + first..][..R].copy_from_slice(&sums[token * R..][..R]);
         }

@@ -172,7 +172,7 @@ fn finish<T: Target>(target: T, sums: &[Lanes], n: usize, y: &mut [f32]) {
                 *lanes = target.load(sum);
             }
             let mut dots = [0.0; LANES];
-            target.store(target.sums(eight), &mut dots);
+            target.store(target.sum_float_lanes(eight), &mut dots);
             y.copy_from_slice(&dots[..y.len()]);
         }
     }

@@ -5,14 +5,17 @@
 //!
 //! Codes are unsigned bytes with their bias left in, which the sums of activations take away again. Several products are
 //! added up in 16 bits before they are widened, as many as never overflow them ([`Quantized::QUADS`]); where they are widened
-//! the scale of their sub-block is multiplied in. All of that is exact.
+//! the scale of their sub-block is multiplied in. All of that is exact, and written in the order in which registers suffice, which
+//! the compiler is held to ([`Target::settled`]): it would make trees of the sums otherwise, and spill what these need.
 
 mod narrow;
 mod panel;
 mod scales;
+mod tile;
 
 use keepq_act::Q8Rows;
 
+use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 pub(crate) use narrow::{MOST_TOKENS, Steps, narrow};
 pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
@@ -25,19 +28,6 @@ fn rows<B>(blocks: &[B], row_blocks: usize, first: usize) -> [&[B]; LANES] {
     // Past the last row that one stands in, and its results are not read.
     let row = |r: usize| &blocks[(first + r).min(last) * row_blocks..][..row_blocks];
     [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]
-}
-
-/// Block `b` of each row.
-#[inline(always)]
-fn blocks<B>([r, s, t, u, v, w, x, y]: [&[B]; LANES], b: usize) -> [&B; LANES] {
-    [&r[b], &s[b], &t[b], &u[b], &v[b], &w[b], &x[b], &y[b]]
-}
-
-/// Codes of 32 elements: four neighbours of each row in turn, then the next four.
-#[inline(always)]
-fn codes<T: Target, B: Quantized>(target: T, [r, s, t, u, v, w, x, y]: [&B; LANES], group: usize) -> [T::Bytes; 8] {
-    let bytes = |row: &B| row.bytes(target, group);
-    target.columns([bytes(r), bytes(s), bytes(t), bytes(u), bytes(v), bytes(w), bytes(x), bytes(y)])
 }
 
 /// The codes and sums of block `b` of each token.
@@ -70,9 +60,17 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     scale: impl Fn(usize, usize) -> T::Pairs,
     isum: &mut [[T::I32s; H]; M],
 ) {
-    for first in (0..8).step_by(B::QUADS) {
-        let mut sum = [[target.nothing(); H]; M];
-        for q in first..first + B::QUADS {
+    if B::QUADS <= 2 {
+        add_few_products::<T, B, H, M>(target, x, codes, scale, isum);
+        return;
+    }
+    let mut sum = [[target.nothing(); H]; M];
+    eight(
+        #[inline(always)]
+        |q| {
+            if q.is_multiple_of(B::QUADS) {
+                sum = [[target.nothing(); H]; M];
+            }
             let mut w = [codes(q, 0); H];
             for half in 1..H {
                 w[half] = codes(q, half);
@@ -80,49 +78,70 @@ fn add_products<T: Target, B: Quantized, const H: usize, const M: usize>(
             for t in 0..M {
                 let x = target.splat_bytes(x[t].as_chunks().0[q]);
                 for half in 0..H {
-                    sum[t][half] = if B::SIGNED {
-                        target.signed_products(w[half], x)
-                    } else {
-                        target.add_products(sum[t][half], w[half], x)
-                    };
+                    sum[t][half] = products::<T, B>(target, sum[t][half], w[half], x);
                 }
             }
-        }
-        for t in 0..M {
-            for half in 0..H {
-                isum[t][half] = if B::SUB_BLOCKS {
-                    target.widen_scaled(isum[t][half], sum[t][half], scale(4 * first / B::SUB_BLOCK, half))
-                } else {
-                    target.widen(isum[t][half], sum[t][half])
-                };
+            if q % B::QUADS == B::QUADS - 1 {
+                for t in 0..M {
+                    for half in 0..H {
+                        let scale = || scale(4 * q / B::SUB_BLOCK, half);
+                        isum[t][half] = widen::<T, B>(target, isum[t][half], sum[t][half], scale);
+                    }
+                }
             }
-        }
-    }
+        },
+    );
 }
 
-/// The integer sums of minima, or of what takes the bias of the codes away again, by the sums of a block's activations.
-///
-/// `offsets(g, half)` are those of group `g`.
+/// [`add_products`] where no more than two quads are added up in 16 bits: their codes stay in registers, and each token's sum
+/// is widened at once.
 #[inline(always)]
-fn offset_sums<T: Target, B: Quantized, const H: usize, const M: usize>(
+fn add_few_products<T: Target, B: Quantized, const H: usize, const M: usize>(
     target: T,
-    x: [&[[i16; 2]]; M],
-    offsets: impl Fn(usize, usize) -> T::Pairs,
-) -> [[T::I32s; H]; M] {
-    let mut offset_sums = [[target.splat_i32(0); H]; M];
-    for t in 0..M {
-        if B::SUB_BLOCKS && (B::HAS_MIN || B::BIAS > 0) {
-            for g in 0..B::GROUPS {
+    x: [&[i8; 32]; M],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; H]; M],
+) {
+    eight(
+        #[inline(always)]
+        |first| {
+            if !first.is_multiple_of(B::QUADS) {
+                return;
+            }
+            let mut w = [[codes(first, 0); H]; 2];
+            for i in 0..B::QUADS {
                 for half in 0..H {
-                    offset_sums[t][half] = target.dot_pairs(offset_sums[t][half], offsets(g, half), x[t][g]);
+                    w[i][half] = codes(first + i, half);
                 }
             }
-        } else if B::HAS_MIN || B::BIAS > 0 {
-            let sum = i32::from(x[t][0][0]) + i32::from(x[t][0][1]);
-            offset_sums[t] = [target.splat_i32(if B::HAS_MIN { sum } else { -i32::from(B::BIAS) * sum }); H];
-        }
-    }
-    offset_sums
+            for t in 0..M {
+                let mut sum = [target.nothing(); H];
+                for i in 0..B::QUADS {
+                    let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
+                    for half in 0..H {
+                        sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
+                    }
+                }
+                for half in 0..H {
+                    let scale = || scale(4 * first / B::SUB_BLOCK, half);
+                    isum[t][half] = widen::<T, B>(target, isum[t][half], sum[half], scale);
+                }
+            }
+        },
+    );
+}
+
+/// `sum` and the products of a quad, in this order.
+#[inline(always)]
+fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
+    target.settled(if B::SIGNED { target.signed_products(w, x) } else { target.add_products(sum, w, x) })
+}
+
+/// `isum` and a sum of products, times the scale of its sub-block where there are any, in this order.
+#[inline(always)]
+fn widen<T: Target, B: Quantized>(target: T, isum: T::I32s, sum: T::Partial, scale: impl Fn() -> T::Pairs) -> T::I32s {
+    target.settled_i32(if B::SUB_BLOCKS { target.widen_scaled(isum, sum, scale()) } else { target.widen(isum, sum) })
 }
 
 /// Carries the chains of a token on by a block: a step for the scale, and one for the minimum.
@@ -143,21 +162,4 @@ fn step<T: Target, B: Quantized>(
     }
     let p = target.mul(min, x_scale);
     target.add(acc, target.mul(p, target.to_f32(msum)))
-}
-
-/// Calls `body` with the number of each group, one or eight, each call a copy of its own: shifts and places that depend on
-/// the number are then known when it is compiled.
-#[inline(always)]
-fn each_group<B: Quantized>(mut body: impl FnMut(usize)) {
-    const { assert!(B::GROUPS == 1 || B::GROUPS == 8) }
-    body(0);
-    if B::GROUPS == 8 {
-        body(1);
-        body(2);
-        body(3);
-        body(4);
-        body(5);
-        body(6);
-        body(7);
-    }
 }

@@ -7,7 +7,7 @@
 use keepq_act::Q8Rows;
 use keepq_blocks::F16;
 
-use super::each_group;
+use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
 /// The most tokens for which this is faster than a panel.
@@ -86,7 +86,7 @@ fn walk_super_blocks<T: Target, B: Quantized, const M: usize>(
             let b = i * EIGHT + j;
             let [scales, mins] = block.pairs(target);
             let mut isum = [target.splat_i32(0); M];
-            each_group::<B>(
+            eight(
                 #[inline(always)]
                 |g| {
                     let w = block.bytes(target, g);

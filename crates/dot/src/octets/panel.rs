@@ -1,40 +1,38 @@
 //! Panels: weight rows that are decoded once and run against many tokens.
 
-use core::ops::Range;
-
 use keepq_act::Q8Rows;
 
-use super::{Scales, Tokens, add_products, each_group, offset_sums, step};
+use super::Scales;
+use super::tile::{TOKENS, tile};
+use crate::columns::{eight, headers};
 use crate::{LANES, Quantized, Target};
 
 /// Rows side by side in a panel: two registers of a target.
 pub(crate) const ROWS: usize = 2 * LANES;
 
-/// Tokens that run against a panel together: with [`ROWS`] rows, eight accumulators.
-const TOKENS: usize = 4;
-
-/// Groups of 32 elements that a panel holds: 64 groups of 16 rows are 44 KiB, which L2 holds.
-pub(crate) const DEPTH: usize = 64;
+/// Groups of 32 elements that a panel holds: 32 groups of 16 rows are 22 KiB, which L1 holds beside what it is run against.
+pub(crate) const DEPTH: usize = 32;
 
 /// Codes of 32 elements of eight rows: four neighbours of each row in turn, then the next four.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(crate) struct Codes([[u8; 32]; 8]);
+pub(crate) struct Codes(pub(super) [[u8; 32]; 8]);
 
 /// What the codes of 32 elements of eight rows are multiplied by, and what is added to them.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct Group {
     /// The scale of the first sub-block, twice, and that of the last.
-    scales: [[[i16; 2]; LANES]; 2],
-    /// What the sums of sixteen activations are multiplied by.
-    offsets: [[i16; 2]; LANES],
+    pub(super) scales: [[[i16; 2]; LANES]; 2],
+    /// What the sums of activations are multiplied by: those of the group's two sixteens, or in sub-blocks of 32 those of this
+    /// group and of the next, in every other group.
+    pub(super) offsets: [[i16; 2]; LANES],
 }
 
 /// The floats of a block of eight rows.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
-pub(crate) struct Head([[f32; LANES]; 2]);
+pub(crate) struct Head(pub(super) [[f32; LANES]; 2]);
 
 impl Codes {
     pub(crate) const ZERO: Self = Self([[0; 32]; 8]);
@@ -70,18 +68,46 @@ pub(crate) fn panel<T: Target, B: Quantized>(
     let depth = DEPTH / B::GROUPS;
     y.fill(0.0);
     for first in (0..row_blocks).step_by(depth) {
-        let range = first..row_blocks.min(first + depth);
-        for half in 0..2 {
-            fill(target, super::rows(blocks, row_blocks, half * LANES), range.clone(), half, panel);
+        let end = row_blocks.min(first + depth);
+        // After the first eight rows the others are decoded, then what follows in the first, or the rows after these.
+        let others = first + LANES * row_blocks;
+        let next = if end < row_blocks { end } else { blocks.len() };
+        for (half, next) in [others, next].into_iter().enumerate() {
+            let rows = super::rows(blocks, row_blocks, half * LANES);
+            let ahead = Ahead { at: blocks.as_ptr().wrapping_add(next), row_blocks };
+            fill(target, rows.map(|row| &row[first..end]), ahead, half, panel);
         }
         for (t, y) in (0..).step_by(TOKENS).zip(y.chunks_mut(TOKENS * n)) {
             // Past the last token the last one stands in; its results are not read.
             let last = t + y.len() / n - 1;
             let tokens = core::array::from_fn(|i| {
                 let start = (t + i).min(last) * row_blocks;
-                x.blocks(start + range.start..start + range.end, B::GROUPS)
+                x.blocks(start + first..start + end, B::GROUPS)
             });
-            tile::<T, B>(target, tokens, range.len(), panel, n, y);
+            tile::<T, B>(target, tokens, end - first, panel, n, y);
+        }
+    }
+}
+
+/// Where eight rows begin that will be decoded next; there need not be any.
+#[derive(Clone, Copy)]
+struct Ahead<B> {
+    at: *const B,
+    row_blocks: usize,
+}
+
+impl<B: Quantized> Ahead<B> {
+    /// Asks for block `i` of each row. Of small blocks the cache lines have several.
+    #[inline(always)]
+    fn fetch<T: Target>(self, target: T, i: usize) {
+        if !i.is_multiple_of((64 / size_of::<B>()).max(1)) {
+            return;
+        }
+        for r in 0..LANES {
+            let block = self.at.wrapping_add(r * self.row_blocks + i).cast::<u8>();
+            for byte in (0..size_of::<B>()).step_by(64) {
+                target.prefetch(block.wrapping_add(byte));
+            }
         }
     }
 }
@@ -90,78 +116,51 @@ pub(crate) fn panel<T: Target, B: Quantized>(
 #[inline(always)]
 fn fill<T: Target, B: Quantized>(
     target: T,
-    rows: [&[B]; LANES],
-    range: Range<usize>,
+    [r, s, t, u, v, w, x, y]: [&[B]; LANES],
+    ahead: Ahead<B>,
     half: usize,
     panel: &mut Panel<'_>,
 ) {
-    for (i, b) in range.enumerate() {
-        let rows = super::blocks(rows, b);
-        let scales = Scales::new(target, rows);
-        for (float, to) in scales.floats.iter().zip(&mut panel.heads[i][half].0) {
-            target.store(*float, to);
-        }
+    let rows = r.iter().zip(s).zip(t).zip(u).zip(v).zip(w).zip(x).zip(y);
+    for (i, (((((((r, s), t), u), v), w), x), y)) in rows.enumerate() {
+        ahead.fetch(target, i);
+        let rows = [r, s, t, u, v, w, x, y];
         let codes = &mut panel.codes[i * B::GROUPS..][..B::GROUPS];
-        let groups = if B::SUB_BLOCKS { &mut panel.groups[i * B::GROUPS..][..B::GROUPS] } else { &mut [] };
-        each_group::<B>(
+        B::octet_codes(
+            target,
+            rows,
             #[inline(always)]
-            |g| {
-                for (columns, to) in super::codes(target, rows, g).iter().zip(&mut codes[g][half].0) {
-                    target.store_bytes(*columns, to);
-                }
-                if B::SUB_BLOCKS {
-                    let group = &mut groups[g][half];
-                    for j in 0..32 / B::SUB_BLOCK {
-                        target.store_pairs(scales.sub_block(target, g * (32 / B::SUB_BLOCK) + j), &mut group.scales[j]);
-                    }
-                    target.store_pairs(scales.offsets::<B>(target, g), &mut group.offsets);
-                }
-            },
+            |g, q, bytes| target.store_bytes(bytes, &mut codes[g][half].0[q]),
         );
+        let floats = if B::SUB_BLOCKS {
+            let groups = &mut panel.groups[i * B::GROUPS..][..B::GROUPS];
+            let scales = Scales::new(target, rows);
+            eight(
+                #[inline(always)]
+                |g| put_group::<T, B>(target, &scales, g, &mut groups[g][half]),
+            );
+            scales.floats
+        } else {
+            // Blocks of 32 begin with their floats.
+            target.widen_halves(headers(target, rows)[0])
+        };
+        target.store(floats[0], &mut panel.heads[i][half].0[0]);
+        if B::HAS_MIN {
+            target.store(floats[1], &mut panel.heads[i][half].0[1]);
+        }
     }
 }
 
-/// Carries the chains of up to [`TOKENS`] tokens on by the blocks of a panel, in `y`.
+/// The integer scales of a group of eight rows, and what goes with the sums of activations.
 #[inline(always)]
-fn tile<T: Target, B: Quantized>(
-    target: T,
-    tokens: [Q8Rows<'_>; TOKENS],
-    blocks: usize,
-    panel: &Panel<'_>,
-    n: usize,
-    y: &mut [f32],
-) {
-    let mut chains = [[[0.0_f32; LANES]; 2]; TOKENS];
-    for (chains, y) in chains.iter_mut().zip(y.chunks_exact(n)) {
-        chains.as_flattened_mut()[..n].copy_from_slice(y);
+fn put_group<T: Target, B: Quantized>(target: T, scales: &Scales<T>, g: usize, to: &mut Group) {
+    for j in 0..32 / B::SUB_BLOCK {
+        target.store_pairs(scales.sub_block(target, g * (32 / B::SUB_BLOCK) + j), &mut to.scales[j]);
     }
-    let mut acc = chains.map(|lanes| [target.load(&lanes[0]), target.load(&lanes[1])]);
-    for b in 0..blocks {
-        let codes = &panel.codes[b * B::GROUPS..][..B::GROUPS];
-        let groups = if B::SUB_BLOCKS { &panel.groups[b * B::GROUPS..][..B::GROUPS] } else { &[] };
-        let x = Tokens::new::<B>(tokens, b);
-        let offsets =
-            offset_sums::<T, B, 2, TOKENS>(target, x.sums, |g, half| target.load_pairs(&groups[g][half].offsets));
-        let mut isum = if B::BIAS > 0 { offsets } else { [[target.splat_i32(0); 2]; TOKENS] };
-        for g in 0..B::GROUPS {
-            let x = x.codes.map(|codes| &codes[g]);
-            let codes = |q: usize, half: usize| target.load_bytes(&codes[g][half].0[q]);
-            let scale = |j: usize, half: usize| target.load_pairs(&groups[g][half].scales[j]);
-            add_products::<T, B, 2, TOKENS>(target, x, codes, scale, &mut isum);
-        }
-        for half in 0..2 {
-            let floats = panel.heads[b][half].0.each_ref().map(|float| target.load(float));
-            for t in 0..TOKENS {
-                let x_scale = tokens[t].scales[b];
-                acc[t][half] = step::<T, B>(target, acc[t][half], floats, x_scale, isum[t][half], offsets[t][half]);
-            }
-        }
-    }
-    for (acc, lanes) in acc.iter().zip(&mut chains) {
-        target.store(acc[0], &mut lanes[0]);
-        target.store(acc[1], &mut lanes[1]);
-    }
-    for (chains, y) in chains.iter().zip(y.chunks_exact_mut(n)) {
-        y.copy_from_slice(&chains.as_flattened()[..n]);
+    let offsets = scales.offsets::<B>(target, g);
+    if B::SUB_BLOCK == 16 {
+        target.store_pairs(offsets, &mut to.offsets);
+    } else if g.is_multiple_of(2) {
+        target.store_pairs(target.join_pairs(offsets, scales.offsets::<B>(target, g + 1)), &mut to.offsets);
     }
 }
