@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::bench::kernels::ggml_run as bench_kernels_peer;
+use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_kernels_ik};
 use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::quantize::llama as llama_quantize;
 use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, quantize, tokens};
@@ -33,10 +33,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Measure the three arms: time to the first token, time per token, memory
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     /// One run of one arm of `bench`
     #[command(hide = true)]
     BenchArm(bench_arm::Args),
+    /// ik_llama.cpp's side of `bench --kernels`
+    #[command(hide = true)]
+    BenchKernelsIk(bench_kernels_ik::Args),
     /// llama.cpp's side of `bench --kernels`
     #[command(hide = true)]
     BenchKernelsPeer(bench_kernels_peer::Args),
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
+        Command::BenchKernelsIk(args) => bench_kernels_ik::run(&args),
         Command::BenchKernelsPeer(args) => bench_kernels_peer::run(&args),
         Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
