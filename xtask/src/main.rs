@@ -20,7 +20,9 @@ use clap::{Parser, Subcommand};
 use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_kernels_ik};
 use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::quantize::llama as llama_quantize;
-use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, quantize, tokens};
+use commands::{
+    bench, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize, tokens,
+};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -55,6 +57,11 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
+    /// Count the instructions of the kernels, and compare with the counts that are stored
+    Instructions(instructions::Args),
+    /// What `instructions` counts
+    #[command(hide = true)]
+    InstructionsCounted,
     /// llama.cpp's own quantization of a file, for comparison
     #[command(hide = true)]
     LlamaQuantize(llama_quantize::Args),
@@ -93,6 +100,8 @@ fn main() -> ExitCode {
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
+        Command::InstructionsCounted => instructions::counted::run(),
         Command::LlamaQuantize(args) => llama_quantize::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Model(args) => model::run(&args),

@@ -15,7 +15,7 @@ mod limits;
 mod machine;
 mod peer;
 pub(crate) mod peer_run;
-mod process;
+pub(crate) mod process;
 mod processor;
 mod prompt;
 mod ratio;
@@ -38,12 +38,14 @@ use crate::foreign::llama::Cpu;
 use crate::token_oracle::TokenOracle;
 use crate::{cache, runtime, sha256, synth};
 use arm::Arm;
+use arm_run::ArmRun;
 use compare::Comparison;
 use limits::Limits;
 use machine::Machine;
 use peer::{Build, Peer, Setting};
 use process::Work;
 use report::Report;
+use run::Run;
 use summary::{ArmSummary, PeerSummary};
 
 /// The arguments of `bench`.
@@ -70,7 +72,8 @@ pub(crate) struct Args {
     /// The peer's CPU backend, such as haswell, or best; given once for all peers or once for each [default: best]
     #[arg(long = "peer-variant", value_name = "NAME", requires = "peers")]
     peer_variants: Vec<Cpu>,
-    /// Runs of each arm and of each setting of a peer; with --kernels, turns of each side [default: 3; with --kernels, 5]
+    /// Runs of each arm and of each setting of a peer, up to three times as many where others had the processor; with --kernels, turns
+    /// of each side [default: 3; with --kernels, 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Write the ids as JSON, by arm and peer; `jq '.after[]' FILE | md5sum` is that arm's MD5
@@ -85,6 +88,9 @@ pub(crate) struct Args {
 
 /// Runs of each arm where it is not said.
 const REPS: u32 = 3;
+
+/// Runs that did not get the processor are made again, until there are so many times as many runs as were asked for.
+const MOST: u32 = 3;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.kernels.kernels {
@@ -162,7 +168,7 @@ fn distinct(arms: &[Arm]) -> Vec<Arm> {
     distinct
 }
 
-/// Runs all arms and peers, taking turns.
+/// Runs all arms and peers, taking turns; then those again of whose runs too few had the processor.
 fn measure<'b>(
     work: &Work,
     arms: &[Arm],
@@ -172,18 +178,27 @@ fn measure<'b>(
     let progress = ProgressBar::new(u64::from(reps) * (arms.len() + peers.len()) as u64)
         .with_finish(ProgressFinish::AndClear)
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} runs ({elapsed}) {msg}")?);
-    let mut arm_runs = vec![Vec::new(); arms.len()];
-    let mut peer_runs = vec![Vec::new(); peers.len()];
-    for rep in 1..=reps {
+    let mut arm_runs = vec![Vec::<ArmRun>::new(); arms.len()];
+    let mut peer_runs = vec![Vec::<Run>::new(); peers.len()];
+    for rep in 1..=reps.saturating_mul(MOST) {
+        let is_due = |kept: usize| {
+            let again = rep > reps;
+            progress.inc_length(u64::from(again && kept < reps as usize));
+            !again || kept < reps as usize
+        };
         for (arm, runs) in arms.iter().zip(&mut arm_runs) {
-            progress.set_message(format!("{arm}, run {rep} of {reps}"));
-            runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
-            progress.inc(1);
+            if is_due(runs.iter().filter(|run| run.run.is_kept()).count()) {
+                progress.set_message(format!("{arm}, run {rep}"));
+                runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
+                progress.inc(1);
+            }
         }
         for (peer, runs) in peers.iter().zip(&mut peer_runs) {
-            progress.set_message(format!("{peer}, run {rep} of {reps}"));
-            runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
-            progress.inc(1);
+            if is_due(runs.iter().filter(|run| run.is_kept()).count()) {
+                progress.set_message(format!("{peer}, run {rep}"));
+                runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
+                progress.inc(1);
+            }
         }
     }
     let arms = arms.iter().zip(&arm_runs).map(|(arm, runs)| ArmSummary::new(*arm, work, runs));

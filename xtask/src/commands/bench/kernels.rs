@@ -87,6 +87,9 @@ pub(super) struct Shared<'a> {
 /// Turns of each side where it is not said: a median needs some, and more take minutes.
 const TURNS: u32 = 5;
 
+/// A side that never had the processor gets up to so many times as many turns.
+const MOST: u32 = 3;
+
 /// Seconds of each side where it is not said.
 const SECONDS: f64 = 0.25;
 
@@ -97,12 +100,12 @@ fn weight_type(name: &str) -> Result<GgmlType, String> {
 }
 
 /// The most elements of a row, or rows: beyond, a slip of the finger would fill the memory.
-const MOST: usize = 1 << 20;
+const MOST_ELEMENTS: usize = 1 << 20;
 
 fn size(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(size @ 1..=MOST) => Ok(size),
-        _ => Err(format!("not a number from 1 to {MOST}")),
+        Ok(size @ 1..=MOST_ELEMENTS) => Ok(size),
+        _ => Err(format!("not a number from 1 to {MOST_ELEMENTS}")),
     }
 }
 
@@ -249,7 +252,12 @@ fn measure(
         }
     }
     let mut own = Vec::new();
-    for _ in 0..turns {
+    // Where others had the processor all the time, there are more turns.
+    for number in 0..turns.saturating_mul(MOST) {
+        let is_known = |repetitions: &[Repetition]| repetitions.iter().any(Repetition::is_kept);
+        if number >= turns && is_known(&own) && sides.iter().all(|side| is_known(&side.repetitions)) {
+            break;
+        }
         own.extend(turn.take(ours.copies(), || ours.multiply())?);
         for side in &mut sides {
             side.repetitions.extend(peers[side.peer].0.take(&side.prepared.setting, turn)?);
