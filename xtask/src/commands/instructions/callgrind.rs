@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 
 use super::cases::{Case, Measured};
-use super::counted::MARK;
+use super::counted::FUNCTIONS;
 use crate::commands::bench::process;
 
 /// Counts every case; none where there is no valgrind.
@@ -16,10 +16,10 @@ pub(super) fn measure() -> Result<Option<Vec<Measured>>> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let dump = folder.path().join("calls");
     let mut command = Command::new("valgrind");
-    command.args(["--quiet", "--tool=callgrind", "--collect-atstart=no"]);
-    // Counting begins and ends with each call, and each has a file of its own.
-    for option in ["toggle-collect", "zero-before", "dump-after"] {
-        command.arg(format!("--{option}=*{MARK}*"));
+    command.args(["--quiet", "--tool=callgrind"]);
+    // Counting begins anew with each call, and each has a file of its own.
+    for function in FUNCTIONS {
+        command.args([format!("--zero-before={function}"), format!("--dump-after={function}")]);
     }
     command.arg(format!("--callgrind-out-file={}", dump.display()));
     command.arg(std::env::current_exe().context("cannot find this program")?).arg("instructions-counted");

@@ -1,6 +1,8 @@
 //! The process that is counted (`xtask instructions-counted`, which `instructions` starts under callgrind): every case once to warm up,
 //! so that no memory is allocated any more, and once more to be counted.
 
+use std::hint::black_box;
+
 use anyhow::{Context, Result};
 use keepq_act::{ActBuf, ActFormat, ActRows};
 use keepq_blocks::{GgmlType, Matrix, encode_row};
@@ -11,8 +13,9 @@ use super::cases::{self, K, N};
 use crate::files;
 use crate::synth::random::Random;
 
-/// What the functions have in their names whose calls are counted.
-pub(super) const MARK: &str = "counted_call_of";
+/// The functions whose calls are counted, as callgrind names them.
+pub(super) const FUNCTIONS: [&str; 2] =
+    [concat!(module_path!(), "::counted_matmul"), concat!(module_path!(), "::counted_quantize")];
 
 /// Runs every case, and prints them in order as JSON.
 pub(crate) fn run() -> Result<()> {
@@ -27,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
         let x = Random::seeded(1).normals(case.m * K, 1.0);
         let mut buffer = ActBuf::new();
         buffer.quantize(format, case.m, K, &x)?;
-        counted_call_of_quantize(&mut buffer, format, case.m, &x)?;
+        counted_quantize(&mut buffer, format, case.m, &x)?;
         done.push(case);
     }
     files::print(&(serde_json::to_string(&done)? + "\n"))
@@ -44,22 +47,23 @@ fn multiply(tier: Tier, ty: GgmlType, m: usize) -> Result<()> {
     let x = buffer.quantize(format, m, K, &x)?;
     let driver = Driver::new(tier, &Serial);
     driver.matmul(x, w, &mut y, &mut scratch)?;
-    Ok(counted_call_of_matmul(driver, x, w, &mut y, &mut scratch)?)
+    Ok(counted_matmul(driver, x, w, &mut y, &mut scratch)?)
 }
 
 #[inline(never)]
-fn counted_call_of_matmul(
+fn counted_matmul(
     driver: Driver<'_>,
     x: ActRows<'_>,
     w: Matrix<'_>,
     y: &mut [f32],
     scratch: &mut Scratch,
 ) -> Result<(), MatmulError> {
-    driver.matmul(x, w, y, scratch)
+    // Not the last thing that is done, so that the call returns to here.
+    black_box(driver.matmul(x, w, y, scratch))
 }
 
 #[inline(never)]
-fn counted_call_of_quantize(buffer: &mut ActBuf, format: ActFormat, m: usize, x: &[f32]) -> Result<()> {
-    buffer.quantize(format, m, K, x)?;
+fn counted_quantize(buffer: &mut ActBuf, format: ActFormat, m: usize, x: &[f32]) -> Result<()> {
+    black_box(buffer.quantize(format, m, K, x)?);
     Ok(())
 }
