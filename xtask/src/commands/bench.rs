@@ -180,22 +180,20 @@ fn measure<'b>(
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} runs ({elapsed}) {msg}")?);
     let mut arm_runs = vec![Vec::<ArmRun>::new(); arms.len()];
     let mut peer_runs = vec![Vec::<Run>::new(); peers.len()];
-    for rep in 1..=reps.saturating_mul(MOST) {
-        let is_due = |kept: usize| {
-            let again = rep > reps;
-            progress.inc_length(u64::from(again && kept < reps as usize));
-            !again || kept < reps as usize
-        };
+    for round in 1..=reps.saturating_mul(MOST) {
+        let again = u64::from(round > reps);
         for (arm, runs) in arms.iter().zip(&mut arm_runs) {
-            if is_due(runs.iter().filter(|run| run.run.is_kept()).count()) {
-                progress.set_message(format!("{arm}, run {rep}"));
+            if is_due(round, reps, runs.iter().filter(|run| run.run.is_kept()).count()) {
+                progress.inc_length(again);
+                progress.set_message(format!("{arm}, run {round}"));
                 runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
                 progress.inc(1);
             }
         }
         for (peer, runs) in peers.iter().zip(&mut peer_runs) {
-            if is_due(runs.iter().filter(|run| run.is_kept()).count()) {
-                progress.set_message(format!("{peer}, run {rep}"));
+            if is_due(round, reps, runs.iter().filter(|run| run.is_kept()).count()) {
+                progress.inc_length(again);
+                progress.set_message(format!("{peer}, run {round}"));
                 runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
                 progress.inc(1);
             }
@@ -204,6 +202,11 @@ fn measure<'b>(
     let arms = arms.iter().zip(&arm_runs).map(|(arm, runs)| ArmSummary::new(*arm, work, runs));
     let peers = peers.iter().zip(&peer_runs).map(|(peer, runs)| PeerSummary::new(*peer, work, runs));
     Ok((arms.collect::<Result<_>>()?, peers.collect::<Result<_>>()?))
+}
+
+/// Whether a side runs in this round, counted from 1: in the first `reps`, and after them while fewer of its runs had the processor.
+fn is_due(round: u32, reps: u32, kept: usize) -> bool {
+    round <= reps || kept < reps as usize
 }
 
 /// The threshold of the model file, where it has been measured.
@@ -218,4 +221,15 @@ fn ids_json(work: &Work, arms: &[ArmSummary], peers: &[PeerSummary<'_>]) -> Resu
     ids.extend(arms.iter().map(|summary| (summary.arm.to_string(), &summary.figures.ids)));
     ids.extend(peers.iter().map(|summary| (summary.peer.to_string(), &summary.figures.ids)));
     Ok(serde_json::to_string(&ids)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_made_again_until_enough_had_the_processor() {
+        assert!(is_due(1, 3, 0) && is_due(3, 3, 2), "as many as were asked for");
+        assert!(is_due(4, 3, 2) && !is_due(4, 3, 3));
+    }
 }
