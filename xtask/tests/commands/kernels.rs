@@ -57,7 +57,8 @@ fn a_row_is_its_case_and_what_came_of_it() {
         let bytes = 512.0 * if row["type"] == "F16" { 4096.0 } else { 8.0 * 144.0 };
         let operations = 2.0 * 512.0 * 2048.0 * number("m");
         assert!((number("best_gops") / number("best_gbs") / (operations / bytes) - 1.0).abs() < 1e-9, "{row}");
-        assert!(number("best_gops") >= number("median_gops") && number("reps") == 1.0);
+        assert!(number("best_gops") >= number("median_gops"), "{row}");
+        assert!((1.0..=3.0).contains(&number("reps")), "more where others had the processor: {row}");
         if row["cold"] == true {
             assert_eq!(row["limit"]["name"], "read");
             let share = number("best_gbs") / row["limit"]["value"].as_f64().expect("a limit");

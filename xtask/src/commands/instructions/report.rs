@@ -106,7 +106,11 @@ impl fmt::Display for Report<'_> {
         f.write_str(&aligned(columns, &rows))?;
         let fewer = self.rows.iter().filter(|row| row.change == Change::Fewer).count();
         if fewer > 0 {
-            writeln!(f, "\n{fewer} cases take fewer than stored: `cargo xtask instructions --bless` stores them")?;
+            let all = self.rows.len();
+            writeln!(
+                f,
+                "\n{fewer} of {all} cases take fewer than stored; `cargo xtask instructions --bless` stores them"
+            )?;
         }
         Ok(())
     }
