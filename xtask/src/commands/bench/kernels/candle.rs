@@ -6,14 +6,19 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::super::process;
 use super::peer_process::PeerProcess;
 
 /// The processor that it is compiled for where none is said: AVX2, FMA and F16C, and nothing beyond.
 pub(super) const AVX2: &str = "haswell";
+
+/// How often the progress of a build is drawn.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Builds the program for a processor, as rustc names it, and starts it with so many threads.
 ///
@@ -43,7 +48,13 @@ fn build(cpu: &OsStr) -> Result<PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]).arg(folder.join("Cargo.toml"));
     cargo.arg("--target-dir").arg(&target).env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let progress = ProgressBar::new_spinner()
+        .with_finish(ProgressFinish::AndClear)
+        .with_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})")?)
+        .with_message("compiling candle, at first some minutes");
+    progress.enable_steady_tick(TICK);
     let Output { status, stderr, .. } = cargo.output().context("cannot start cargo")?;
+    progress.finish_and_clear();
     if !status.success() {
         return Err(process::failure(status, &stderr)).context("cargo cannot build benches/candle");
     }
