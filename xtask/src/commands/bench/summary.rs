@@ -41,7 +41,7 @@ pub(super) struct Figures {
     pub(super) peak_rss_bytes: Option<u64>,
     /// The share of the processor time asked for that each run got.
     pub(super) processor_shares: Vec<Option<f64>>,
-    /// How many runs got [`ENOUGH`] of it. The times are theirs, or where there is none those of all runs.
+    /// How many runs got enough of it ([`Run::is_kept`]). The times are theirs, or where there is none those of all runs.
     pub(super) kept: usize,
     /// Of the ids.
     pub(super) token_md5: String,
