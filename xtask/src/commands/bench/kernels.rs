@@ -33,6 +33,7 @@ use keepq_simd::Tier;
 use super::machine::Machine;
 use super::peer::Build;
 use crate::files;
+pub(crate) use case::TYPES;
 use case::{Case, cases};
 use data::{Data, DataFolder};
 use limits::{BeforeAndAfter, Limits};
@@ -95,8 +96,8 @@ const SECONDS: f64 = 0.25;
 
 /// Parses the name of a type that has kernels.
 fn weight_type(name: &str) -> Result<GgmlType, String> {
-    let known = case::TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
-    known.ok_or_else(|| format!("none of {}", case::TYPES.map(GgmlType::name).join(", ")))
+    let known = TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
+    known.ok_or_else(|| format!("none of {}", TYPES.map(GgmlType::name).join(", ")))
 }
 
 /// The most elements of a row, or rows: beyond, a slip of the finger would fill the memory.
@@ -164,7 +165,7 @@ impl Options {
         );
         let given: Vec<_> = self.n.iter().copied().zip(self.k.iter().copied()).collect();
         let shapes = if given.is_empty() { &case::SHAPES[..] } else { &given };
-        let types = if self.types.is_empty() { &case::TYPES[..] } else { &self.types };
+        let types = if self.types.is_empty() { &TYPES[..] } else { &self.types };
         let tokens = if self.m.is_empty() { &case::TOKENS[..] } else { &self.m };
         let cases = cases(types, shapes, tokens, threads);
         if let Some(case) = cases.iter().find(|case| case.weight_bytes().is_none()) {
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_type_has_a_kernel() {
-        for ty in case::TYPES {
+        for ty in TYPES {
             assert_eq!(weight_type(ty.name()), Ok(ty));
             assert!(ActFormat::for_weights(ty).is_some(), "{ty}");
         }

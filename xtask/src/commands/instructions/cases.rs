@@ -5,6 +5,8 @@ use keepq_blocks::GgmlType;
 use keepq_simd::Tier;
 use serde::{Deserialize, Serialize};
 
+use crate::commands::bench::kernels::TYPES;
+
 /// Rows of the weights: several strips, and the last one whole.
 pub(super) const N: usize = 32;
 
@@ -16,23 +18,6 @@ const TOKENS: [usize; 3] = [1, 8, 128];
 
 /// The portable tier multiplies floats without instructions that fuse, which takes so long that more tokens are too many for a check.
 const PORTABLE_FLOAT_TOKENS: usize = 1;
-
-/// The types that have kernels.
-const TYPES: [GgmlType; 13] = [
-    GgmlType::Q2_K,
-    GgmlType::Q3_K,
-    GgmlType::Q4_0,
-    GgmlType::Q4_1,
-    GgmlType::Q4_K,
-    GgmlType::Q5_0,
-    GgmlType::Q5_1,
-    GgmlType::Q5_K,
-    GgmlType::Q6_K,
-    GgmlType::Q8_0,
-    GgmlType::F16,
-    GgmlType::BF16,
-    GgmlType::F32,
-];
 
 /// A call that is counted.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
