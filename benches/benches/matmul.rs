@@ -5,7 +5,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use keepq_act::{ActBuf, ActFormat, ActRows};
-use keepq_benches::{floats, weights, weights_kn};
+use keepq_benches::{floats, short, weights, weights_kn};
 use keepq_blocks::{GgmlType, Matrix};
 use keepq_dot::kn::KnMatrix;
 use keepq_gemm::{Driver, Scratch, Serial};
@@ -14,11 +14,24 @@ use keepq_simd::Tier;
 /// 2 Mi weights: 1.25 MB as Q4_1, which L2 seldom holds.
 const N: usize = 1024;
 const K: usize = 2048;
-/// One type a family of kernels, and the float types.
-const TYPES: [GgmlType; 7] =
-    [GgmlType::Q4_1, GgmlType::Q8_0, GgmlType::Q4_K, GgmlType::Q6_K, GgmlType::F32, GgmlType::F16, GgmlType::BF16];
+/// All that have kernels, by bits a weight.
+const TYPES: [GgmlType; 13] = [
+    GgmlType::Q2_K,
+    GgmlType::Q3_K,
+    GgmlType::Q4_0,
+    GgmlType::Q4_1,
+    GgmlType::Q4_K,
+    GgmlType::Q5_0,
+    GgmlType::Q5_1,
+    GgmlType::Q5_K,
+    GgmlType::Q6_K,
+    GgmlType::Q8_0,
+    GgmlType::F16,
+    GgmlType::BF16,
+    GgmlType::F32,
+];
 
-const TOKENS: [usize; 4] = [1, 8, 32, 128];
+const TOKENS: [usize; 3] = [1, 8, 128];
 
 /// Float weights on the portable tier have no fused hardware and take seconds: they are run up to so many tokens.
 const PORTABLE_FLOAT_TOKENS: usize = 8;
@@ -60,7 +73,7 @@ fn each(c: &mut Criterion, name: &str, float: bool, mut run: impl FnMut(Driver<'
 
 criterion_group! {
     name = benches;
-    config = Criterion::default().sample_size(10).measurement_time(std::time::Duration::from_secs(1)).warm_up_time(std::time::Duration::from_millis(300));
+    config = short();
     targets = matmul
 }
 criterion_main!(benches);

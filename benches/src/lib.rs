@@ -2,7 +2,19 @@
 //!
 //! `cargo bench -p keepq-benches` runs them all; `cargo bench -p keepq-benches -- Q4_1/x86-64-v3` some.
 
+use std::time::Duration;
+
+use criterion::Criterion;
 use keepq_blocks::{Bf16, GgmlType, encode_row};
+
+/// Short measurements, so that all of them take minutes: what is compared is in the same run, and differences are large.
+#[must_use]
+pub fn short() -> Criterion {
+    Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(500))
+}
 
 /// `len` floats between -1 and 1, the same every time.
 #[must_use]

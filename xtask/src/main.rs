@@ -17,10 +17,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::bench::kernels::ggml_run as bench_kernels_peer;
+use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_kernels_ik};
 use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
 use commands::quantize::llama as llama_quantize;
-use commands::{bench, excuse, forced_logits, generate, inspect, matrix, model, mutate, parity, quantize, tokens};
+use commands::{
+    bench, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize, tokens,
+};
 
 /// Developer commands of keepq
 #[derive(Parser)]
@@ -33,10 +35,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Measure the three arms: time to the first token, time per token, memory
-    Bench(bench::Args),
+    Bench(Box<bench::Args>),
     /// One run of one arm of `bench`
     #[command(hide = true)]
     BenchArm(bench_arm::Args),
+    /// ik_llama.cpp's side of `bench --kernels`
+    #[command(hide = true)]
+    BenchKernelsIk(bench_kernels_ik::Args),
     /// llama.cpp's side of `bench --kernels`
     #[command(hide = true)]
     BenchKernelsPeer(bench_kernels_peer::Args),
@@ -52,6 +57,11 @@ enum Command {
     Generate(generate::Args),
     /// Show what a GGUF file holds
     Inspect(inspect::Args),
+    /// Count the instructions of the kernels, and compare with the counts that are stored
+    Instructions(instructions::Args),
+    /// What `instructions` counts
+    #[command(hide = true)]
+    InstructionsCounted,
     /// llama.cpp's own quantization of a file, for comparison
     #[command(hide = true)]
     LlamaQuantize(llama_quantize::Args),
@@ -83,12 +93,15 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
+        Command::BenchKernelsIk(args) => bench_kernels_ik::run(&args),
         Command::BenchKernelsPeer(args) => bench_kernels_peer::run(&args),
         Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Instructions(args) => instructions::run(&args),
+        Command::InstructionsCounted => instructions::counted::run(),
         Command::LlamaQuantize(args) => llama_quantize::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Model(args) => model::run(&args),

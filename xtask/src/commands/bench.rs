@@ -15,7 +15,7 @@ mod limits;
 mod machine;
 mod peer;
 pub(crate) mod peer_run;
-mod process;
+pub(crate) mod process;
 mod processor;
 mod prompt;
 mod ratio;
@@ -38,12 +38,14 @@ use crate::foreign::llama::Cpu;
 use crate::token_oracle::TokenOracle;
 use crate::{cache, runtime, sha256, synth};
 use arm::Arm;
+use arm_run::ArmRun;
 use compare::Comparison;
 use limits::Limits;
 use machine::Machine;
 use peer::{Build, Peer, Setting};
 use process::Work;
 use report::Report;
+use run::Run;
 use summary::{ArmSummary, PeerSummary};
 
 /// The arguments of `bench`.
@@ -70,7 +72,8 @@ pub(crate) struct Args {
     /// The peer's CPU backend, such as haswell, or best; given once for all peers or once for each [default: best]
     #[arg(long = "peer-variant", value_name = "NAME", requires = "peers")]
     peer_variants: Vec<Cpu>,
-    /// Runs of each arm and of each setting of a peer; with --kernels, turns of each side [default: 3; with --kernels, 5]
+    /// Runs of each arm and of each setting of a peer, up to three times as many where others had the processor; with --kernels, turns
+    /// of each side [default: 3; with --kernels, 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     reps: Option<u32>,
     /// Write the ids as JSON, by arm and peer; `jq '.after[]' FILE | md5sum` is that arm's MD5
@@ -85,6 +88,9 @@ pub(crate) struct Args {
 
 /// Runs of each arm where it is not said.
 const REPS: u32 = 3;
+
+/// Runs that did not get the processor are made again, until there are so many times as many runs as were asked for.
+const MOST: u32 = 3;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.kernels.kernels {
@@ -162,7 +168,7 @@ fn distinct(arms: &[Arm]) -> Vec<Arm> {
     distinct
 }
 
-/// Runs all arms and peers, taking turns.
+/// Runs all arms and peers, taking turns; then those again of whose runs too few had the processor.
 fn measure<'b>(
     work: &Work,
     arms: &[Arm],
@@ -172,23 +178,35 @@ fn measure<'b>(
     let progress = ProgressBar::new(u64::from(reps) * (arms.len() + peers.len()) as u64)
         .with_finish(ProgressFinish::AndClear)
         .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} runs ({elapsed}) {msg}")?);
-    let mut arm_runs = vec![Vec::new(); arms.len()];
-    let mut peer_runs = vec![Vec::new(); peers.len()];
-    for rep in 1..=reps {
+    let mut arm_runs = vec![Vec::<ArmRun>::new(); arms.len()];
+    let mut peer_runs = vec![Vec::<Run>::new(); peers.len()];
+    for round in 1..=reps.saturating_mul(MOST) {
+        let again = u64::from(round > reps);
         for (arm, runs) in arms.iter().zip(&mut arm_runs) {
-            progress.set_message(format!("{arm}, run {rep} of {reps}"));
-            runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
-            progress.inc(1);
+            if is_due(round, reps, runs.iter().filter(|run| run.run.is_kept()).count()) {
+                progress.inc_length(again);
+                progress.set_message(format!("{arm}, run {round}"));
+                runs.push(arm_run::run_apart(work, *arm).with_context(|| format!("arm {arm}"))?);
+                progress.inc(1);
+            }
         }
         for (peer, runs) in peers.iter().zip(&mut peer_runs) {
-            progress.set_message(format!("{peer}, run {rep} of {reps}"));
-            runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
-            progress.inc(1);
+            if is_due(round, reps, runs.iter().filter(|run| run.is_kept()).count()) {
+                progress.inc_length(again);
+                progress.set_message(format!("{peer}, run {round}"));
+                runs.push(peer_run::run_apart(work, *peer).with_context(|| peer.to_string())?);
+                progress.inc(1);
+            }
         }
     }
     let arms = arms.iter().zip(&arm_runs).map(|(arm, runs)| ArmSummary::new(*arm, work, runs));
     let peers = peers.iter().zip(&peer_runs).map(|(peer, runs)| PeerSummary::new(*peer, work, runs));
     Ok((arms.collect::<Result<_>>()?, peers.collect::<Result<_>>()?))
+}
+
+/// Whether a side runs in this round, counted from 1: in the first `reps`, and after them while fewer of its runs had the processor.
+fn is_due(round: u32, reps: u32, kept: usize) -> bool {
+    round <= reps || kept < reps as usize
 }
 
 /// The threshold of the model file, where it has been measured.
@@ -203,4 +221,15 @@ fn ids_json(work: &Work, arms: &[ArmSummary], peers: &[PeerSummary<'_>]) -> Resu
     ids.extend(arms.iter().map(|summary| (summary.arm.to_string(), &summary.figures.ids)));
     ids.extend(peers.iter().map(|summary| (summary.peer.to_string(), &summary.figures.ids)));
     Ok(serde_json::to_string(&ids)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_made_again_until_enough_had_the_processor() {
+        assert!(is_due(1, 3, 0) && is_due(3, 3, 2), "as many as were asked for");
+        assert!(is_due(4, 3, 2) && !is_due(4, 3, 3));
+    }
 }

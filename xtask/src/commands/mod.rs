@@ -5,6 +5,7 @@ pub(crate) mod excuse;
 pub(crate) mod forced_logits;
 pub(crate) mod generate;
 pub(crate) mod inspect;
+pub(crate) mod instructions;
 pub(crate) mod matrix;
 pub(crate) mod model;
 pub(crate) mod mutate;

@@ -16,6 +16,7 @@
 
 mod abi;
 mod files;
+mod ik;
 mod instructions;
 mod log;
 mod mul_mat;
@@ -35,6 +36,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use abi::{Batch, ContextParams, GgmlFunctions, LlamaFunctions, ModelParams};
 pub(crate) use files::Cpu;
 use files::Files;
+pub(crate) use ik::{IkLlama, IkMulMat};
 pub(crate) use mul_mat::{MulMat, Operands};
 use threads::Threads;
 

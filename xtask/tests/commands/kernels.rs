@@ -57,7 +57,8 @@ fn a_row_is_its_case_and_what_came_of_it() {
         let bytes = 512.0 * if row["type"] == "F16" { 4096.0 } else { 8.0 * 144.0 };
         let operations = 2.0 * 512.0 * 2048.0 * number("m");
         assert!((number("best_gops") / number("best_gbs") / (operations / bytes) - 1.0).abs() < 1e-9, "{row}");
-        assert!(number("best_gops") >= number("median_gops") && number("reps") == 1.0);
+        assert!(number("best_gops") >= number("median_gops"), "{row}");
+        assert!((1.0..=3.0).contains(&number("reps")), "more where others had the processor: {row}");
         if row["cold"] == true {
             assert_eq!(row["limit"]["name"], "read");
             let share = number("best_gbs") / row["limit"]["value"].as_f64().expect("a limit");
@@ -115,6 +116,8 @@ fn arguments_that_do_not_fit_are_named() {
         (&["--kernels", "--peer", "no/such"], "peer no/such: cannot read the folder of llama.cpp's libraries, no/such"),
         (&["--kernels", "--onnxruntime", "no/such"], "--onnxruntime: cannot start no/such: No such file"),
         (&["--kernels", "--onnxruntime", "false"], "--onnxruntime: the process ended with exit status: 1"),
+        (&["--kernels", "--ik-llama", "no/such"], "--ik-llama: cannot open no/such/libggml.so"),
+        (&["--candle"], "--kernels"),
     ] {
         let line = refusal(xtask(["bench"]).args(arguments));
         assert!(line.contains(wanted), "{arguments:?}: {line}");
@@ -163,4 +166,39 @@ fn onnx_runtime_multiplies_types_of_four_bits() {
     let peer = &lines[1]["peers"][0];
     assert_eq!(peer["setting"], "block 32");
     assert!(peer["difference"].as_f64().is_some_and(|difference| difference < 0.02), "the same codes: {peer}");
+}
+
+/// That the products agree is checked by the command.
+#[test]
+fn ik_llama_cpp_multiplies_the_same() {
+    let Some(folder) = std::env::var_os("KEEPQ_IK_LLAMA") else {
+        eprintln!("skipped: KEEPQ_IK_LLAMA is not set to a folder with ik_llama.cpp's libggml.so");
+        return;
+    };
+    let types = ["Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "F16", "BF16", "F32"];
+    let text = printed(kernels(&types, ("256", "512"), &["2", "9"]).arg("--ik-llama").arg(&folder));
+    let rows = &lines(&text)[1..];
+    assert_eq!(rows.len(), 26);
+    let settings = |row: &Value| row["peers"].as_array().expect("peers").len();
+    assert!(rows.iter().all(|row| settings(row) >= 1) && rows.iter().any(|row| settings(row) == 2));
+    let repacked = &rows[8]["peers"][0];
+    assert_eq!((&repacked["setting"], &repacked["layout"]), (&"repacked".into(), &"q4_k_r4".into()), "{}", rows[8]);
+}
+
+/// That the products agree is checked by the command.
+#[test]
+fn candle_multiplies_every_type() {
+    if std::env::var_os("KEEPQ_CANDLE").is_none() {
+        eprintln!("skipped: KEEPQ_CANDLE is not set, and compiling candle takes minutes");
+        return;
+    }
+    let types = ["Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "F16", "BF16", "F32"];
+    let text = printed(kernels(&types, ("256", "512"), &["2", "9"]).args(["--candle", "--threads=2"]));
+    let rows = &lines(&text)[1..];
+    assert_eq!(rows.len(), 26);
+    for row in rows {
+        let peer = &row["peers"][0];
+        assert_eq!(peer["setting"], "QMatMul", "{row}");
+        assert!(peer["difference"].as_f64().is_some_and(|difference| difference < 0.02), "{row}");
+    }
 }

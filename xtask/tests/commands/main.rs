@@ -5,6 +5,7 @@ mod bench;
 mod generate;
 mod hostile_files;
 mod inspect;
+mod instructions;
 mod kernels;
 mod matrix;
 mod model;

@@ -5,10 +5,13 @@
 //! sides have the same weights and activations, and products that differ by more than roundings end the bench.
 
 mod agreement;
+mod candle;
 mod case;
+mod data;
 #[cfg(test)]
 mod example;
 pub(crate) mod ggml_run;
+pub(crate) mod ik_run;
 mod limits;
 mod onnxruntime;
 mod operands;
@@ -19,6 +22,7 @@ mod row;
 mod times;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
@@ -29,12 +33,13 @@ use keepq_simd::Tier;
 use super::machine::Machine;
 use super::peer::Build;
 use crate::files;
+pub(crate) use case::TYPES;
 use case::{Case, cases};
+use data::{Data, DataFolder};
 use limits::{BeforeAndAfter, Limits};
-use onnxruntime::OnnxRuntime;
 use operands::Operands;
 use ours::Ours;
-use peer_process::{Data, PeerProcess, Prepared};
+use peer_process::{PeerProcess, Prepared};
 use report::Report;
 use row::{PeerName, PeerTimes, Row};
 use times::{Repetition, Times, Turn};
@@ -63,6 +68,13 @@ pub(super) struct Options {
     /// With --kernels, a Python that has onnxruntime, onnx and numpy, to run ONNX Runtime beside the types of 4 bits
     #[arg(long, value_name = "PYTHON", requires = "kernels")]
     onnxruntime: Option<OsString>,
+    /// With --kernels, compile candle for a processor as rustc names it, and run it beside all types [default: haswell, which has AVX2]
+    #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true, default_missing_value = candle::AVX2)]
+    #[arg(requires = "kernels")]
+    candle: Option<OsString>,
+    /// With --kernels, a folder with ik_llama.cpp's libggml.so, to run it beside all types
+    #[arg(long, value_name = "DIR", requires = "kernels")]
+    ik_llama: Option<PathBuf>,
 }
 
 /// What `bench --kernels` shares with `bench`.
@@ -76,22 +88,25 @@ pub(super) struct Shared<'a> {
 /// Turns of each side where it is not said: a median needs some, and more take minutes.
 const TURNS: u32 = 5;
 
+/// A side that never had the processor gets up to so many times as many turns.
+const MOST: u32 = 3;
+
 /// Seconds of each side where it is not said.
 const SECONDS: f64 = 0.25;
 
 /// Parses the name of a type that has kernels.
 fn weight_type(name: &str) -> Result<GgmlType, String> {
-    let known = case::TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
-    known.ok_or_else(|| format!("none of {}", case::TYPES.map(GgmlType::name).join(", ")))
+    let known = TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
+    known.ok_or_else(|| format!("none of {}", TYPES.map(GgmlType::name).join(", ")))
 }
 
 /// The most elements of a row, or rows: beyond, a slip of the finger would fill the memory.
-const MOST: usize = 1 << 20;
+const MOST_ELEMENTS: usize = 1 << 20;
 
 fn size(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(size @ 1..=MOST) => Ok(size),
-        _ => Err(format!("not a number from 1 to {MOST}")),
+        Ok(size @ 1..=MOST_ELEMENTS) => Ok(size),
+        _ => Err(format!("not a number from 1 to {MOST_ELEMENTS}")),
     }
 }
 
@@ -117,7 +132,7 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
             &pool
         }
     };
-    let mut peers = Peers::start(shared.builds, args.onnxruntime.as_ref())?;
+    let mut peers = Peers::start(args, shared.builds, threads)?;
 
     let machine = Machine::now();
     let before = Limits::measure(threads);
@@ -134,7 +149,7 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     }
     progress.finish_and_clear();
     let limits = BeforeAndAfter { threads, before, after: Limits::measure(threads) };
-    let programs = peers.all().map(|peer| peer.program.clone()).collect();
+    let programs = peers.all.iter().map(|peer| peer.process.program.clone()).collect();
     let report = Report { tier: tier.name(), machine: machine.and_after(), programs, limits, rows };
     files::print(&if shared.json { report.json()? } else { report.to_string() })
 }
@@ -150,7 +165,7 @@ impl Options {
         );
         let given: Vec<_> = self.n.iter().copied().zip(self.k.iter().copied()).collect();
         let shapes = if given.is_empty() { &case::SHAPES[..] } else { &given };
-        let types = if self.types.is_empty() { &case::TYPES[..] } else { &self.types };
+        let types = if self.types.is_empty() { &TYPES[..] } else { &self.types };
         let tokens = if self.m.is_empty() { &case::TOKENS[..] } else { &self.m };
         let cases = cases(types, shapes, tokens, threads);
         if let Some(case) = cases.iter().find(|case| case.weight_bytes().is_none()) {
@@ -162,29 +177,46 @@ impl Options {
 
 /// Who multiplies beside us.
 struct Peers {
-    llama: Vec<PeerProcess>,
-    onnxruntime: Option<OnnxRuntime>,
+    all: Vec<Peer>,
+    folder: DataFolder,
+}
+
+/// One of them.
+struct Peer {
+    process: PeerProcess,
+    /// Whether it has something like a type.
+    multiplies: fn(GgmlType) -> bool,
+    /// Whether it is to be told of the operands in files.
+    needs_data: bool,
 }
 
 impl Peers {
-    fn start(builds: &[Build], python: Option<&OsString>) -> Result<Self> {
-        let llama = builds.iter().map(PeerProcess::llama).collect::<Result<_>>()?;
-        let onnxruntime = python.map(|python| OnnxRuntime::start(python).context("--onnxruntime")).transpose()?;
-        Ok(Self { llama, onnxruntime })
-    }
-
-    fn all(&self) -> impl Iterator<Item = &PeerProcess> {
-        self.llama.iter().chain(self.onnxruntime.as_ref().map(|it| &it.process))
+    fn start(args: &Options, builds: &[Build], threads: usize) -> Result<Self> {
+        // What makes the operands itself, and what does not.
+        let own = |process| Peer { process, multiplies: |_| true, needs_data: false };
+        let told = |process, multiplies| Peer { process, multiplies, needs_data: true };
+        let mut all = Vec::new();
+        for build in builds {
+            all.push(own(PeerProcess::llama(build)?));
+        }
+        if let Some(folder) = &args.ik_llama {
+            all.push(own(ik_run::start(folder).context("--ik-llama")?));
+        }
+        if let Some(cpu) = &args.candle {
+            all.push(told(candle::start(cpu, threads).context("--candle")?, |_| true));
+        }
+        if let Some(python) = &args.onnxruntime {
+            all.push(told(onnxruntime::start(python).context("--onnxruntime")?, onnxruntime::multiplies));
+        }
+        Ok(Self { all, folder: DataFolder::new()? })
     }
 
     /// Those that have this type, and what they are to be told of the operands.
     fn of(&mut self, case: &Case, operands: &Operands) -> Result<Vec<(&mut PeerProcess, Option<Data>)>> {
-        let mut peers: Vec<_> = self.llama.iter_mut().map(|peer| (peer, None)).collect();
-        if let Some(onnxruntime) = self.onnxruntime.as_mut().filter(|_| OnnxRuntime::multiplies(case.ty)) {
-            let data = onnxruntime.data(case, operands)?;
-            peers.push((&mut onnxruntime.process, Some(data)));
-        }
-        Ok(peers)
+        let peers = self.all.iter_mut().filter(|peer| (peer.multiplies)(case.ty)).collect::<Vec<_>>();
+        let needed = peers.iter().any(|peer| peer.needs_data);
+        let data = needed.then(|| self.folder.write(case, operands)).transpose()?;
+        Ok(peers.into_iter().map(|peer| (&mut peer.process, data.clone().filter(|_| peer.needs_data))).collect())
     }
 }
 
@@ -221,7 +253,12 @@ fn measure(
         }
     }
     let mut own = Vec::new();
-    for _ in 0..turns {
+    // Where others had the processor all the time, there are more turns.
+    for number in 0..turns.saturating_mul(MOST) {
+        let is_known = |repetitions: &[Repetition]| repetitions.iter().any(Repetition::is_kept);
+        if number >= turns && is_known(&own) && sides.iter().all(|side| is_known(&side.repetitions)) {
+            break;
+        }
         own.extend(turn.take(ours.copies(), || ours.multiply())?);
         for side in &mut sides {
             side.repetitions.extend(peers[side.peer].0.take(&side.prepared.setting, turn)?);
@@ -261,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_type_has_a_kernel() {
-        for ty in case::TYPES {
+        for ty in TYPES {
             assert_eq!(weight_type(ty.name()), Ok(ty));
             assert!(ActFormat::for_weights(ty).is_some(), "{ty}");
         }
@@ -277,6 +314,8 @@ mod tests {
             m: vec![2],
             seconds: None,
             onnxruntime: None,
+            candle: None,
+            ik_llama: None,
         };
         let cases = |n: &[usize], k: &[usize]| args(n, k).cases(1).map_err(|error| error.to_string());
         let shapes: Vec<_> = cases(&[5, 6], &[256, 512]).expect("pairs").iter().map(|case| (case.n, case.k)).collect();

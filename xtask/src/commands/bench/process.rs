@@ -48,7 +48,7 @@ pub(super) fn ask<T: DeserializeOwned>(command: &mut Command, prompt: &[u32]) ->
 }
 
 /// Why a process of this program ended so, in a line.
-pub(super) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
+pub(crate) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
     // Its own error is one line; a panic is a line too, and hints after it.
     let stderr = String::from_utf8_lossy(stderr);
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use keepq_decoder::argmax;
 use serde::{Deserialize, Serialize};
 
-use super::processor::ProcessorTime;
+use super::processor::{ENOUGH, ProcessorTime};
 
 /// What is timed.
 pub(super) trait Decoder {
@@ -36,6 +36,11 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Whether it had the processor. Where the system does not tell, nothing is known against it.
+    pub(super) fn is_kept(&self) -> bool {
+        self.processor_share.is_none_or(|share| share >= ENOUGH)
+    }
+
     /// Generates `gen_len` tokens, at least two, greedily; loading the model took `load`.
     pub(super) fn measure(load: Duration, decoder: &mut impl Decoder, prompt: &[u32], gen_len: usize) -> Result<Self> {
         let before = ProcessorTime::now();

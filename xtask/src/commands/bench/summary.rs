@@ -7,7 +7,6 @@ use super::arm::Arm;
 use super::arm_run::ArmRun;
 use super::peer::Peer;
 use super::process::Work;
-use super::processor::ENOUGH;
 use super::run::Run;
 
 /// Median, least and most of some numbers.
@@ -42,7 +41,7 @@ pub(super) struct Figures {
     pub(super) peak_rss_bytes: Option<u64>,
     /// The share of the processor time asked for that each run got.
     pub(super) processor_shares: Vec<Option<f64>>,
-    /// How many runs got [`ENOUGH`] of it. The times are theirs, or where there is none those of all runs.
+    /// How many runs got enough of it ([`Run::is_kept`]). The times are theirs, or where there is none those of all runs.
     pub(super) kept: usize,
     /// Of the ids.
     pub(super) token_md5: String,
@@ -56,8 +55,7 @@ impl Figures {
     /// Sums up at least one run.
     fn new(work: &Work, runs: &[&Run]) -> Result<Self> {
         let Some(first) = runs.first() else { bail!("no runs") };
-        // Where the system does not tell, nothing is known against a run.
-        let kept: Vec<_> = runs.iter().filter(|run| run.processor_share.is_none_or(|share| share >= ENOUGH)).collect();
+        let kept: Vec<_> = runs.iter().filter(|run| run.is_kept()).collect();
         let timed = if kept.is_empty() { runs.iter().collect() } else { kept.clone() };
         let spread = |number: fn(&Run) -> f64| Spread::of(timed.iter().map(|run| number(run)).collect());
         let (ttft_ms, tpot_ms) = (spread(|run| run.ttft_ms), spread(|run| run.tpot_ms));
@@ -134,6 +132,7 @@ fn token_md5(ids: &[u32]) -> String {
 mod tests {
     use super::super::example;
     use super::super::peer::Setting;
+    use super::super::processor::ENOUGH;
     use super::*;
 
     #[test]

@@ -96,6 +96,35 @@ functions! {
     }
 }
 
+functions! {
+    /// What is used of the libggml of ik_llama.cpp, which left llama.cpp before there were devices, and has weights of other layouts as
+    /// types of their own.
+    IkFunctions {
+        fn ggml_tensor_overhead() -> usize;
+        fn ggml_graph_overhead_custom(usize, bool) -> usize;
+        fn ggml_init(InitParams) -> *mut c_void;
+        fn ggml_free(*mut c_void);
+        fn ggml_new_tensor_2d(*mut c_void, c_int, i64, i64) -> *mut c_void;
+        fn ggml_nbytes(*const c_void) -> usize;
+        fn ggml_mul_mat(*mut c_void, *mut c_void, *mut c_void) -> *mut c_void;
+        fn ggml_new_graph_custom(*mut c_void, usize, bool) -> *mut c_void;
+        fn ggml_build_forward_expand(*mut c_void, *mut c_void);
+        fn ggml_backend_cpu_init() -> *mut c_void;
+        fn ggml_backend_cpu_set_n_threads(*mut c_void, c_int);
+        fn ggml_backend_cpu_buffer_type() -> *mut c_void;
+        fn ggml_backend_free(*mut c_void);
+        fn ggml_backend_alloc_ctx_tensors_from_buft(*mut c_void, *mut c_void) -> *mut c_void;
+        fn ggml_backend_buffer_free(*mut c_void);
+        fn ggml_backend_tensor_set(*mut c_void, *const c_void, usize, usize);
+        fn ggml_backend_tensor_get(*const c_void, *mut c_void, usize, usize);
+        fn ggml_backend_graph_compute(*mut c_void, *mut c_void) -> c_int;
+        fn ggml_type_name(c_int) -> *const c_char;
+        fn ggml_cpu_has_avx2() -> c_int;
+        fn ggml_cpu_has_avx512() -> c_int;
+        fn iqk_repack_tensor(*mut c_void);
+    }
+}
+
 /// `struct ggml_init_params`: a context that holds tensors' descriptions, and not their data where `no_alloc` is 1.
 #[repr(C)]
 pub(super) struct InitParams {

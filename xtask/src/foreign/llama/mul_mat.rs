@@ -26,6 +26,24 @@ pub(crate) struct Operands<'a> {
     pub(crate) copies: usize,
 }
 
+impl Operands<'_> {
+    /// `n`, `k` and `m` as ggml has them.
+    ///
+    /// # Errors
+    /// Weights or tokens that are not of this shape, or nothing to multiply.
+    pub(super) fn checked_shape(&self) -> Result<[i64; 3]> {
+        let &Self { ty, n, k, weights, m, x, copies } = self;
+        ensure!(
+            ty.row_bytes(k).and_then(|row| row.checked_mul(n)) == Some(weights.len()),
+            "{ty}: {n} rows of {k} are not {} bytes",
+            weights.len()
+        );
+        ensure!(m.checked_mul(k) == Some(x.len()), "{m} tokens of {k} are not {} elements", x.len());
+        ensure!(n > 0 && k > 0 && m > 0 && copies > 0, "nothing to multiply");
+        Ok([i64::try_from(n)?, i64::try_from(k)?, i64::try_from(m)?])
+    }
+}
+
 /// A graph and all that it needs but threads.
 pub(crate) struct MulMat<'l> {
     llama: &'l Llama,
@@ -41,10 +59,10 @@ pub(crate) struct MulMat<'l> {
 }
 
 /// The type id of f32.
-const F32: i32 = GgmlType::F32.id().cast_signed();
+pub(super) const F32: i32 = GgmlType::F32.id().cast_signed();
 
 /// What graphs and contexts take beyond what ggml counts: alignment.
-const SLACK: usize = 4096;
+pub(super) const SLACK: usize = 4096;
 
 impl Llama {
     /// Prepares a multiplication. With `repack` the weights are copied to a layout of the backend's own: none where it has no such
@@ -54,14 +72,7 @@ impl Llama {
     ///
     /// Operands that are not of this shape; functions or memory that are missing.
     pub(crate) fn mul_mat(&self, operands: &Operands<'_>, repack: bool) -> Result<Option<MulMat<'_>>> {
-        let &Operands { ty, n, k, weights, m, x, copies } = operands;
-        ensure!(
-            ty.row_bytes(k).and_then(|row| row.checked_mul(n)) == Some(weights.len()),
-            "{ty}: {n} rows of {k} are not {} bytes",
-            weights.len()
-        );
-        ensure!(m.checked_mul(k) == Some(x.len()), "{m} tokens of {k} are not {} elements", x.len());
-        ensure!(n > 0 && k > 0 && m > 0 && copies > 0, "nothing to multiply");
+        operands.checked_shape()?;
         let device = cpu_device(&self.ggml)?;
         let buffer_types = if repack {
             self.extra_buffer_types(device)?
@@ -106,10 +117,9 @@ impl Llama {
         device: NonNull<c_void>,
         buffer_type: *mut c_void,
     ) -> Result<Option<MulMat<'_>>> {
-        let &Operands { ty, n, k, weights, m, x, copies } = operands;
+        let &Operands { ty, weights, x, copies, .. } = operands;
         let functions = self.graph_functions()?;
-        let [n, k, m] = [n, k, m].map(i64::try_from);
-        let (n, k, m) = (n?, k?, m?);
+        let [n, k, m] = operands.checked_shape()?;
         // Nodes are the products; leaves the weights and the tokens.
         let size = copies + 1;
         // SAFETY: contexts get as much memory as ggml says that the tensors and the graph put in them take; handles are checked
@@ -253,7 +263,7 @@ impl Drop for Running<'_, '_> {
 }
 
 /// Something of ggml's that is freed at the end.
-struct Owned {
+pub(super) struct Owned {
     handle: NonNull<c_void>,
     free: unsafe extern "C" fn(*mut c_void),
 }
@@ -262,13 +272,13 @@ impl Owned {
     /// # Safety
     ///
     /// `handle` is null or what `free` frees, and nobody else does.
-    unsafe fn new(handle: *mut c_void, free: unsafe extern "C" fn(*mut c_void), what: &str) -> Result<Self> {
+    pub(super) unsafe fn new(handle: *mut c_void, free: unsafe extern "C" fn(*mut c_void), what: &str) -> Result<Self> {
         let handle = NonNull::new(handle)
             .with_context(|| format!("ggml cannot make {what}: {}", log::take_errors("no reason given")))?;
         Ok(Self { handle, free })
     }
 
-    fn as_ptr(&self) -> *mut c_void {
+    pub(super) fn as_ptr(&self) -> *mut c_void {
         self.handle.as_ptr()
     }
 }

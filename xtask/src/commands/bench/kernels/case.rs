@@ -4,7 +4,7 @@ use keepq_blocks::GgmlType;
 use serde::{Deserialize, Serialize};
 
 /// The types that have kernels, by bits a weight.
-pub(super) const TYPES: [GgmlType; 13] = [
+pub(crate) const TYPES: [GgmlType; 13] = [
     GgmlType::Q2_K,
     GgmlType::Q3_K,
     GgmlType::Q4_0,

@@ -4,7 +4,6 @@
 //! A line of JSON travels each way.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::super::peer::Build;
 use super::super::process;
 use super::case::{Case, CaseMessage};
+use super::data::Data;
 use super::times::{Repetition, Turn};
 
 /// What the process is asked.
@@ -27,19 +27,6 @@ pub(super) enum Request {
     },
     /// To multiply for a while: it answers with [`Repetition`]s.
     Take { setting: String, turn: Turn },
-}
-
-/// Operands in files, as little-endian f32.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct Data {
-    /// The first rows of the weights, decoded; they repeat until there are n.
-    pub(super) rows: PathBuf,
-    /// m rows of k.
-    pub(super) x: PathBuf,
-    /// How often the weights are to lie in memory.
-    pub(super) copies: usize,
-    /// The tokens whose outputs are compared.
-    pub(super) tokens: Vec<usize>,
 }
 
 /// A setting with which a case can be computed.
@@ -78,6 +65,13 @@ impl From<&Build> for Program {
     }
 }
 
+/// What a program says of itself, first of all.
+#[derive(Deserialize, Serialize)]
+pub(super) struct Hello {
+    pub(super) version: String,
+    pub(super) about: String,
+}
+
 /// A running program.
 pub(super) struct PeerProcess {
     pub(super) program: Program,
@@ -92,6 +86,18 @@ impl PeerProcess {
         let mut command = process::command("bench-kernels-peer")?;
         command.arg("--folder").arg(&build.folder).arg("--variant").arg(build.cpu.to_string());
         Self::start(&mut command, build.into())
+    }
+
+    /// Starts a command that first says of itself which version it is, and then answers [`Request`]s.
+    pub(super) fn start_told(name: &str, path: &str, command: &mut Command) -> Result<Self> {
+        let program =
+            Program { name: name.to_owned(), version: String::new(), path: path.to_owned(), about: String::new() };
+        let mut process = Self::start(command, program)?;
+        let Hello { version, about } = process.answer()?;
+        process.program.name = format!("{name} {version}");
+        process.program.version = version;
+        process.program.about = about;
+        Ok(process)
     }
 
     /// Starts a command that answers [`Request`]s.
@@ -126,7 +132,7 @@ impl PeerProcess {
     }
 
     /// The next line of the process, or why it has ended.
-    pub(super) fn answer<T: DeserializeOwned>(&mut self) -> Result<T> {
+    fn answer<T: DeserializeOwned>(&mut self) -> Result<T> {
         let mut answer = String::new();
         if self.stdout.read_line(&mut answer)? > 0 {
             return serde_json::from_str(&answer).context("cannot read the process's answer");
@@ -170,6 +176,15 @@ mod tests {
         assert_eq!((&prepared[0].setting[..], &prepared[0].sample[..]), ("s", &[0.5][..]));
         let repetitions = peer.take("s", Turn { seconds: 0.0 }).expect("an answer");
         assert_eq!(repetitions[0].seconds, 0.25);
+    }
+
+    #[test]
+    fn a_program_says_first_which_it_is() {
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"echo '{"version":"1.2","about":"a shell"}'"#]);
+        let Program { name, version, path, about } =
+            PeerProcess::start_told("sh", "/bin/sh", &mut command).expect("a shell").program.clone();
+        assert_eq!([&name, &version, &path, &about], ["sh 1.2", "1.2", "/bin/sh", "a shell"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) struct Repetition {
 
 impl Repetition {
     /// Whether it had the processor. Where the system does not tell, nothing is known against it.
-    fn is_kept(&self) -> bool {
+    pub(super) fn is_kept(&self) -> bool {
         self.processor_share.is_none_or(|share| share >= ENOUGH)
     }
 }

@@ -1,0 +1,41 @@
+//! Any bytes are weights: every tier makes the same of them, whatever the activations are. The fuzz target `matmul` asks the same of
+//! bytes that are looked for; here they come from a generator.
+
+mod problem;
+
+use std::collections::BTreeSet;
+
+use keepq_goldens::inputs::Random;
+use keepq_goldens::naive::TYPES;
+use problem::Problem;
+
+/// Cases, of which every type gets some twenty.
+const CASES: u64 = 260;
+
+/// Bytes from which a case is made; where it needs more they repeat, changed.
+const BYTES: usize = 4096;
+
+#[test]
+fn tiers_agree() {
+    let mut types = BTreeSet::new();
+    let (mut finite, mut not_finite) = (0, 0);
+    for seed in 0..CASES {
+        let mut random = Random::new(seed);
+        let bytes: Vec<u8> = (0..BYTES).map(|_| random.bits() as u8).collect();
+        let problem = Problem::read(&bytes).expect("enough bytes");
+        types.insert(problem.ty().name());
+        for value in problem.check() {
+            *(if value.is_finite() { &mut finite } else { &mut not_finite }) += 1;
+        }
+    }
+    assert_eq!(types.len(), TYPES.len(), "{types:?}");
+    // Products of NaN alone would agree whatever kernels do.
+    assert!(finite > 10_000 && not_finite > 1_000, "{finite} finite outputs, {not_finite} others");
+}
+
+#[test]
+fn too_few_bytes_are_no_case() {
+    assert!(Problem::read(&[]).is_none());
+    assert!(Problem::read(&[7; 6]).is_none());
+    assert!(Problem::read(&[7; 7]).is_some());
+}
