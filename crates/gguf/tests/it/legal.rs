@@ -143,6 +143,21 @@ fn stacks_are_viewed_slice_by_slice() {
 }
 
 #[test]
+fn all_dimensions_from_the_third_on_count_slices() {
+    let mut file = Raw::header(1, 0).tensor("kernels", &[1, 1, 2, 3], tensor::F32, 0).data(32, 0);
+    for value in 0..6_u8 {
+        file = file.bytes(&f32::from(value).to_le_bytes());
+    }
+    let gguf = Gguf::parse(&file.0).unwrap();
+    let tensor = gguf.tensor("kernels").unwrap();
+    assert_eq!(tensor.slices(), 6);
+    let mut row = [0.0];
+    tensor.slice(5).unwrap().decode_row(0, &mut row).unwrap();
+    assert_eq!(row, [5.0]);
+    assert!(tensor.slice(6).is_err());
+}
+
+#[test]
 fn integers_are_read_whatever_their_width() {
     let file = Raw::header(0, 4)
         .key("small", value::U8)
