@@ -176,3 +176,17 @@ pub(crate) fn check_length(m: usize, k: usize, found: usize) -> Result<(), ActEr
     let expected = m.checked_mul(k).ok_or(ActError::TooLarge { m, k })?;
     if found == expected { Ok(()) } else { Err(ActError::WrongLength { m, k, expected, found }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_met_in_blocks_of_their_own_length() {
+        use GgmlType::{BF16, F16, F32, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+        for ty in [F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K] {
+            assert_eq!(ActFormat::for_weights(ty).map(ActFormat::block_len), Some(ty.block_len()), "{ty}");
+        }
+        assert_eq!(ActFormat::for_weights(GgmlType::Q8_K), None, "it is what activations become, not weights");
+    }
+}

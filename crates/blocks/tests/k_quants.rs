@@ -4,10 +4,11 @@
 //! generates the same ones, and was run where ggml is.
 
 use bytemuck::Pod;
-use keepq_blocks::{Block, BlockQ2_K, BlockQ3_K, BlockQ4_K, BlockQ5_K, BlockQ6_K};
+use keepq_blocks::{Block, BlockQ2_K, BlockQ3_K, BlockQ4_K, BlockQ5_K, BlockQ6_K, GgmlType, Matrix, encode_row};
 use keepq_goldens::inputs::Random;
 
 struct Type {
+    ty: GgmlType,
     encode: fn(&[f32; 256]) -> Vec<u8>,
     decode: fn(&[u8]) -> Vec<f32>,
     bytes: usize,
@@ -15,28 +16,27 @@ struct Type {
     scales: &'static [usize],
     /// Blocks of all rows, then the floats of all blocks.
     ggml: &'static [u8],
-    name: &'static str,
 }
 
 macro_rules! types {
-    ($($block:ident, $file:literal, $scales:expr;)*) => {
+    ($($ty:ident, $block:ident, $file:literal, $scales:expr;)*) => {
         [$(Type {
+            ty: GgmlType::$ty,
             encode: |x| bytemuck::bytes_of(&$block::encode(x)).to_vec(),
             decode: decode::<$block>,
             bytes: size_of::<$block>(),
             scales: &$scales,
             ggml: include_bytes!(concat!("data/k_quants/", $file)),
-            name: stringify!($block),
         }),*]
     };
 }
 
 const TYPES: [Type; 5] = types! {
-    BlockQ2_K, "q2_k.bin", [80, 82];
-    BlockQ3_K, "q3_k.bin", [108];
-    BlockQ4_K, "q4_k.bin", [0, 2];
-    BlockQ5_K, "q5_k.bin", [0, 2];
-    BlockQ6_K, "q6_k.bin", [208];
+    Q2_K, BlockQ2_K, "q2_k.bin", [80, 82];
+    Q3_K, BlockQ3_K, "q3_k.bin", [108];
+    Q4_K, BlockQ4_K, "q4_k.bin", [0, 2];
+    Q5_K, BlockQ5_K, "q5_k.bin", [0, 2];
+    Q6_K, BlockQ6_K, "q6_k.bin", [208];
 };
 
 fn decode<B: Block + Pod>(bytes: &[u8]) -> Vec<f32> {
@@ -165,7 +165,7 @@ fn blocks(ty: &Type) -> impl Iterator<Item = Vec<u8>> {
 fn encoders_write_the_bytes_of_ggml() {
     for ty in &TYPES {
         for ((kind, x), want) in rows().zip(ty.ggml.chunks_exact(ty.bytes)) {
-            assert_eq!((ty.encode)(&x), want, "{}, {kind}", ty.name);
+            assert_eq!((ty.encode)(&x), want, "{}, {kind}", ty.ty);
         }
     }
 }
@@ -179,9 +179,22 @@ fn decoders_give_the_floats_of_ggml() {
             for (j, (got, want)) in (ty.decode)(&block).into_iter().zip(want).enumerate() {
                 let want = f32::from_le_bytes(*want);
                 let equal = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
-                assert!(equal, "{}, block {n}, element {j}: {got:e}, not {want:e}", ty.name);
+                assert!(equal, "{}, block {n}, element {j}: {got:e}, not {want:e}", ty.ty);
             }
         }
+    }
+}
+
+#[test]
+fn rows_of_any_type_are_its_blocks() {
+    let (a, b) = (row(0, 1), row(1, 2));
+    for ty in &TYPES {
+        let mut bytes = vec![0; 2 * ty.bytes];
+        encode_row(ty.ty, &[a, b].concat(), &mut bytes).unwrap();
+        assert_eq!(bytes, [(ty.encode)(&a), (ty.encode)(&b)].concat(), "{}", ty.ty);
+        let mut elements = vec![0.0; 512];
+        Matrix::new(ty.ty, 1, 512, &bytes).unwrap().decode_row(0, &mut elements).unwrap();
+        assert_eq!(elements, [(ty.decode)(&bytes[..ty.bytes]), (ty.decode)(&bytes[ty.bytes..])].concat(), "{}", ty.ty);
     }
 }
 

@@ -129,6 +129,18 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_offers_work_to_each_of_its_threads() {
+        for threads in 1..=9 {
+            let calls = AtomicUsize::new(0);
+            let call = || {
+                calls.fetch_add(1, Ordering::Relaxed);
+            };
+            Rayon::new(threads).unwrap().run(&call);
+            assert_eq!(calls.into_inner(), threads);
+        }
+    }
+
+    #[test]
     fn no_threads_and_too_many_are_errors() {
         assert_eq!(Rayon::new(0).unwrap_err().to_string(), "a pool of 0 threads can do nothing");
         assert_eq!(Rayon::new(100_000).unwrap_err().to_string(), "100000 threads are more than 1024");

@@ -143,6 +143,21 @@ fn stacks_are_viewed_slice_by_slice() {
 }
 
 #[test]
+fn all_dimensions_from_the_third_on_count_slices() {
+    let mut file = Raw::header(1, 0).tensor("kernels", &[1, 1, 2, 3], tensor::F32, 0).data(32, 0);
+    for value in 0..6_u8 {
+        file = file.bytes(&f32::from(value).to_le_bytes());
+    }
+    let gguf = Gguf::parse(&file.0).unwrap();
+    let tensor = gguf.tensor("kernels").unwrap();
+    assert_eq!(tensor.slices(), 6);
+    let mut row = [0.0];
+    tensor.slice(5).unwrap().decode_row(0, &mut row).unwrap();
+    assert_eq!(row, [5.0]);
+    assert!(tensor.slice(6).is_err());
+}
+
+#[test]
 fn integers_are_read_whatever_their_width() {
     let file = Raw::header(0, 4)
         .key("small", value::U8)
@@ -183,6 +198,41 @@ fn floats_are_read_where_nothing_is_lost() {
     assert_eq!(gguf.require::<f64>("wide"), Ok(0.1));
     assert!(gguf.require::<f32>("wide").is_err());
     assert!(gguf.require::<u32>("narrow").is_err());
+}
+
+#[test]
+fn arrays_take_the_bytes_of_their_type() {
+    let two =
+        |file: Raw, ty: ValueType, element: &[u8]| file.array(ty.name(), ty.id(), 2).bytes(element).bytes(element);
+    let file = two(Raw::header(0, 11), ValueType::U8, &[1]);
+    let file = two(file, ValueType::I8, &(-1_i8).to_le_bytes());
+    let file = two(file, ValueType::Bool, &[1]);
+    let file = two(file, ValueType::U16, &2_u16.to_le_bytes());
+    let file = two(file, ValueType::I16, &(-2_i16).to_le_bytes());
+    let file = two(file, ValueType::U32, &4_u32.to_le_bytes());
+    let file = two(file, ValueType::I32, &(-4_i32).to_le_bytes());
+    let file = two(file, ValueType::F32, &4.5_f32.to_le_bytes());
+    let file = two(file, ValueType::U64, &8_u64.to_le_bytes());
+    let file = two(file, ValueType::I64, &(-8_i64).to_le_bytes());
+    let file = two(file, ValueType::F64, &8.5_f64.to_le_bytes()).0;
+    let gguf = Gguf::parse(&file).unwrap();
+    for wanted in [
+        Value::U8(1),
+        Value::I8(-1),
+        Value::Bool(true),
+        Value::U16(2),
+        Value::I16(-2),
+        Value::U32(4),
+        Value::I32(-4),
+        Value::F32(4.5),
+        Value::U64(8),
+        Value::I64(-8),
+        Value::F64(8.5),
+    ] {
+        let name = wanted.ty().name();
+        let Some(Value::Array(array)) = gguf.value(name) else { panic!("{name} is no array") };
+        assert!(array.values().eq([wanted, wanted]), "{name}: {array}");
+    }
 }
 
 #[test]

@@ -225,6 +225,15 @@ fn data_and_names() -> [Class; 5] {
                 ("the same bytes", two(["a", "b"], 0).data(32, 128)),
                 ("half", two(["a", "b"], 32).data(32, 128)),
                 (
+                    "a byte",
+                    Raw::header(2, 1)
+                        .key("general.alignment", value::U32)
+                        .u32(1)
+                        .tensor("a", &[16], tensor::F32, 0)
+                        .tensor("b", &[16], tensor::F32, 63)
+                        .data(1, 127),
+                ),
+                (
                     "type unknown, inside of another",
                     Raw::header(2, 0)
                         .tensor("unknown", &[1], 1000, 32)

@@ -1,0 +1,48 @@
+//! What the environment asks for, as a process reads it that was started with it: this program itself, run again.
+
+use std::env;
+use std::process::{Command, Stdio};
+
+use keepq_gemm::{Residency, threads_from_env};
+
+const VARIABLES: [&str; 3] = ["KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF", "KEEPQ_THREADS"];
+
+/// The test below in a process where `variables` are set, and no others of ours: what it prints.
+fn asked_for(variables: &[(&str, &str)]) -> String {
+    let mut child = Command::new(env::current_exe().expect("this program"));
+    child.args(["--ignored", "--exact", "what_is_asked_for", "--nocapture"]).stderr(Stdio::null());
+    for variable in VARIABLES {
+        child.env_remove(variable);
+    }
+    let output = child.envs(variables.iter().copied()).output().expect("it starts");
+    assert!(output.status.success(), "{variables:?}");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let start = text.find("asked: ").expect("its line") + "asked: ".len();
+    text[start..].lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+#[ignore = "no test by itself: others start it with variables set"]
+fn what_is_asked_for() {
+    println!("asked: {:?}, {:?}", Residency::from_env().ok(), threads_from_env().ok());
+}
+
+#[test]
+fn residency_and_threads_are_those_of_the_environment() {
+    let offered = std::thread::available_parallelism().map_or(1, usize::from);
+    for (variables, residency) in [
+        (&[][..], Some(Residency::Keep)),
+        (&[("KEEPQ_KEEP_QUANT", "1")], Some(Residency::Keep)),
+        (&[("KEEPQ_KEEP_QUANT", "0")], Some(Residency::ExpandKn)),
+        (&[("KEEPQ_KEEP_QUANT", "OFF")], Some(Residency::ExpandKn)),
+        (&[("KEEPQ_KEEP_QUANT", "maybe")], None),
+        (&[("KEEPQ_CPU_REF", "0")], Some(Residency::Keep)),
+        (&[("KEEPQ_CPU_REF", "on"), ("KEEPQ_KEEP_QUANT", "0")], Some(Residency::Reference)),
+    ] {
+        assert_eq!(asked_for(variables), format!("{residency:?}, {:?}", Some(offered)), "{variables:?}");
+    }
+    for (value, threads) in [("1", Some(1)), (" 3 ", Some(3)), ("1024", Some(1024)), ("1025", None), ("0", None)] {
+        let wanted = format!("{:?}, {threads:?}", Some(Residency::Keep));
+        assert_eq!(asked_for(&[("KEEPQ_THREADS", value)]), wanted, "{value}");
+    }
+}
