@@ -67,10 +67,10 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn bits(self, bits: [u8; 4]) -> [u8; 32] {
+    fn bits(self, bits: [u8; 4], set: u8) -> [u8; 32] {
         let mut bytes = [0; 32];
         for (j, byte) in bytes.iter_mut().enumerate() {
-            *byte = bits[j / 8] >> (j % 8) & 1;
+            *byte = (bits[j / 8] >> (j % 8) & 1) * set;
         }
         bytes
     }

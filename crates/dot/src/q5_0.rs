@@ -17,7 +17,7 @@ impl Quantized for BlockQ5_0 {
 
     #[inline(always)]
     fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
-        target.join(target.nibbles(&self.qs), target.bits(self.qh), 4)
+        target.join(target.nibbles(&self.qs), target.bits(self.qh, 16), 0)
     }
 
     #[inline(always)]

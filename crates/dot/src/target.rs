@@ -83,8 +83,8 @@ pub trait Target: Copy {
     /// Of sixteen bytes the low nibbles, then the high ones.
     fn nibbles(self, x: &[u8; 16]) -> Self::Bytes;
 
-    /// Byte `j` is bit `j`, lowest first: 0 or 1.
-    fn bits(self, bits: [u8; 4]) -> Self::Bytes;
+    /// Byte `j` is `set` where bit `j` is, lowest first, else 0.
+    fn bits(self, bits: [u8; 4], set: u8) -> Self::Bytes;
 
     /// A sum of nothing.
     fn nothing(self) -> Self::Partial;

@@ -76,7 +76,7 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn bits(self, bits: [u8; 4]) -> __m256i {
+    fn bits(self, bits: [u8; 4], to: u8) -> __m256i {
         const BYTE: [i8; 32] = {
             let mut bytes = [0; 32];
             let mut j = 0;
@@ -90,7 +90,7 @@ impl Target for X86_64V3 {
         let bytes = self.avx._mm256_set1_epi32(i32::from_le_bytes(bits));
         let bytes = self.avx2._mm256_shuffle_epi8(bytes, pulp::cast(BYTE));
         let set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(bytes, bit), bit);
-        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(1))
+        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(to.cast_signed()))
     }
 
     #[inline(always)]
