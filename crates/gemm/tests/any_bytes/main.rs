@@ -23,7 +23,7 @@ fn tiers_agree() {
         let mut random = Random::new(seed);
         let bytes: Vec<u8> = (0..BYTES).map(|_| random.bits() as u8).collect();
         let problem = Problem::read(&bytes).expect("enough bytes");
-        types.insert(problem.ty().name());
+        types.insert(problem.ty.name());
         for value in problem.check() {
             *(if value.is_finite() { &mut finite } else { &mut not_finite }) += 1;
         }

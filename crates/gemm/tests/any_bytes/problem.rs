@@ -42,7 +42,7 @@ const LINE: usize = 64;
 /// A multiplication.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    ty: GgmlType,
+    pub(crate) ty: GgmlType,
     m: usize,
     n: usize,
     k: usize,
@@ -77,11 +77,6 @@ impl Problem {
         };
         let x = (0..m * k).map(element).collect();
         Some(Self { ty, m, n, k, skip, weights, x })
-    }
-
-    /// The weights' type.
-    pub(crate) fn ty(&self) -> GgmlType {
-        self.ty
     }
 
     /// Multiplies on every tier, all tokens at once and each alone, and compares; gives the outputs.
