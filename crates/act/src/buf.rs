@@ -51,11 +51,10 @@ impl Q8Buf {
         for i in 0..blocks.len() {
             let (scale, codes) = encode(&blocks[i]);
             scales[i] = scale;
-            let groups = codes.as_chunks::<32>().0;
-            for j in 0..groups.len() {
+            for (j, group) in codes.as_chunks::<32>().0.iter().enumerate() {
                 let at = i * (LEN / 32) + j;
-                all_codes[at] = groups[j];
-                all_sums[at] = [sum(&groups[j][..16]), sum(&groups[j][16..])];
+                all_codes[at] = *group;
+                all_sums[at] = [sum(&group[..16]), sum(&group[16..])];
             }
         }
     }
@@ -233,8 +232,11 @@ pub struct Encoding<'a> {
 impl Encoding<'_> {
     /// Quantizes them, in code that is compiled for what the caller is compiled for.
     #[inline(always)]
+    #[allow(
+        clippy::redundant_closure,
+        reason = "a function that is passed by its name is called through a shim, which is compiled for the baseline"
+    )]
     pub fn run(&mut self) {
-        // Closures: a function that is passed by its name is called through a shim, which is compiled for the baseline.
         if self.format == ActFormat::Q8_0 {
             self.to.fill(
                 self.x.as_chunks().0,

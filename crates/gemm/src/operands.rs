@@ -146,11 +146,14 @@ impl<'a> Job<'a> {
     pub(crate) fn run(&self, tier: Tier, columns: &mut ColumnsMut<'_>, worker: &mut Worker) {
         let all = columns.columns();
         let Worker { kernel, tile, partial } = worker;
-        for first in all.clone().step_by(self.operands.strip(tier)) {
-            let strip = first..all.end.min(first + self.operands.strip(tier));
-            let place = first - all.start..strip.end - all.start;
-            for start in self.tokens.clone().step_by(TOKENS) {
-                let tokens = start..self.tokens.end.min(start + TOKENS);
+        // All strips for some tokens, then for the next ones: every strip reads the tokens again, so that these are what a
+        // cache has to hold.
+        for start in self.tokens.clone().step_by(TOKENS) {
+            let tokens = start..self.tokens.end.min(start + TOKENS);
+            for first in all.clone().step_by(self.operands.strip(tier)) {
+                let strip = first..all.end.min(first + self.operands.strip(tier));
+                let place = first - all.start..strip.end - all.start;
+                let tokens = tokens.clone();
                 if tokens.len() == 1 {
                     // The strip's outputs are contiguous in `y`.
                     let out = &mut columns.row_mut(self.row(start))[place.clone()];
