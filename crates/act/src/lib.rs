@@ -15,12 +15,6 @@
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::needless_range_loop,
-    clippy::redundant_closure,
-    reason = "what the compiler cannot see through is compiled for the baseline, or does not vectorize: iterators of several arrays, \
-              functions passed by their names"
-)]
 
 extern crate alloc;
 
