@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 
 use super::cases::{Case, Measured};
-use super::counted::FUNCTIONS;
+use super::counted::FUNCTION;
 use crate::commands::bench::process;
 
 /// Counts every case; none where there is no valgrind.
@@ -18,9 +18,7 @@ pub(super) fn measure() -> Result<Option<Vec<Measured>>> {
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--tool=callgrind"]);
     // Counting begins anew with each call, and each has a file of its own.
-    for function in FUNCTIONS {
-        command.args([format!("--zero-before={function}"), format!("--dump-after={function}")]);
-    }
+    command.args([format!("--zero-before={FUNCTION}"), format!("--dump-after={FUNCTION}")]);
     command.arg(format!("--callgrind-out-file={}", dump.display()));
     command.arg(std::env::current_exe().context("cannot find this program")?).arg("instructions-counted");
     let output = match command.output() {

@@ -24,8 +24,8 @@ const PORTABLE_FLOAT_TOKENS: usize = 1;
 pub(super) struct Case {
     /// The type of the weights, or the format that activations are quantized to.
     pub(super) what: String,
-    /// The tier; none where there is one way only.
-    pub(super) tier: Option<String>,
+    /// The tier.
+    pub(super) tier: String,
     /// Tokens.
     pub(super) m: usize,
     /// Multiply-adds, or elements.
@@ -42,17 +42,16 @@ pub(super) struct Measured {
 impl Case {
     fn multiplication(ty: GgmlType, tier: Tier, m: usize) -> Self {
         let elements = (m * N * K) as u64;
-        Self { what: ty.name().to_owned(), tier: Some(tier.name().to_owned()), m, elements }
+        Self { what: ty.name().to_owned(), tier: tier.name().to_owned(), m, elements }
     }
 
-    fn quantization(format: ActFormat, m: usize) -> Self {
-        Self { what: format!("to {format:?}"), tier: None, m, elements: (m * K) as u64 }
+    fn quantization(format: ActFormat, tier: Tier, m: usize) -> Self {
+        Self { what: format!("to {format:?}"), tier: tier.name().to_owned(), m, elements: (m * K) as u64 }
     }
 
     /// `Q4_K x86-64-v3 m=128`.
     pub(super) fn name(&self) -> String {
-        let tier = self.tier.as_ref().map_or(String::new(), |tier| format!(" {tier}"));
-        format!("{}{tier} m={}", self.what, self.m)
+        format!("{} {} m={}", self.what, self.tier, self.m)
     }
 }
 
@@ -79,9 +78,9 @@ pub(super) fn multiplications(tier: Tier) -> impl Iterator<Item = (Case, GgmlTyp
     })
 }
 
-/// Every quantization of activations.
-pub(super) fn quantizations() -> impl Iterator<Item = (Case, ActFormat)> {
-    [ActFormat::Q8_0, ActFormat::Q8_K].into_iter().map(|format| (Case::quantization(format, 1), format))
+/// Every quantization of activations on a tier.
+pub(super) fn quantizations(tier: Tier) -> impl Iterator<Item = (Case, ActFormat)> {
+    [ActFormat::Q8_0, ActFormat::Q8_K].into_iter().map(move |format| (Case::quantization(format, tier, 1), format))
 }
 
 /// Whether the name is of a tier that this machine does not have.
@@ -97,15 +96,18 @@ mod tests {
     fn names_tell_cases_apart() {
         let names: Vec<_> = Tier::available()
             .into_iter()
-            .flat_map(multiplications)
-            .map(|(case, _)| case.name())
-            .chain(quantizations().map(|(case, _)| case.name()))
+            .flat_map(|tier| {
+                let names = multiplications(tier).map(|(case, _)| case.name());
+                names.chain(quantizations(tier).map(|(case, _)| case.name())).collect::<Vec<_>>()
+            })
             .collect();
         let mut distinct = names.clone();
         distinct.sort();
         distinct.dedup();
         assert_eq!(distinct.len(), names.len());
-        assert!(names.contains(&"Q4_K portable m=128".to_owned()) && names.contains(&"to Q8_K m=1".to_owned()));
+        assert!(
+            names.contains(&"Q4_K portable m=128".to_owned()) && names.contains(&"to Q8_K portable m=1".to_owned())
+        );
         assert!(!names.contains(&"F32 portable m=8".to_owned()));
         assert!(!names.iter().any(|name| is_out_of_reach(name)));
     }

@@ -4,18 +4,17 @@
 use std::hint::black_box;
 
 use anyhow::{Context, Result};
-use keepq_act::{ActBuf, ActFormat, ActRows};
+use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::{GgmlType, Matrix, encode_row};
-use keepq_gemm::{Driver, MatmulError, Scratch, Serial};
+use keepq_gemm::{Driver, Scratch, Serial};
 use keepq_simd::Tier;
 
 use super::cases::{self, K, N};
 use crate::files;
 use crate::synth::random::Random;
 
-/// The functions whose calls are counted, as callgrind names them.
-pub(super) const FUNCTIONS: [&str; 2] =
-    [concat!(module_path!(), "::counted_matmul"), concat!(module_path!(), "::counted_quantize")];
+/// The function whose calls are counted, as callgrind names it.
+pub(super) const FUNCTION: &str = concat!(module_path!(), "::counted");
 
 /// Runs every case, and prints them in order as JSON.
 pub(crate) fn run() -> Result<()> {
@@ -25,13 +24,16 @@ pub(crate) fn run() -> Result<()> {
             multiply(tier, ty, case.m)?;
             done.push(case);
         }
-    }
-    for (case, format) in cases::quantizations() {
-        let x = Random::seeded(1).normals(case.m * K, 1.0);
-        let mut buffer = ActBuf::new();
-        buffer.quantize(format, case.m, K, &x)?;
-        counted_quantize(&mut buffer, format, case.m, &x)?;
-        done.push(case);
+        for (case, format) in cases::quantizations(tier) {
+            let x = Random::seeded(1).normals(case.m * K, 1.0);
+            let mut buffer = ActBuf::new();
+            tier.quantize(&mut buffer, format, case.m, K, &x)?;
+            counted(&mut || {
+                tier.quantize(&mut buffer, format, case.m, K, &x)?;
+                Ok(())
+            })?;
+            done.push(case);
+        }
     }
     files::print(&(serde_json::to_string(&done)? + "\n"))
 }
@@ -47,23 +49,12 @@ fn multiply(tier: Tier, ty: GgmlType, m: usize) -> Result<()> {
     let x = buffer.quantize(format, m, K, &x)?;
     let driver = Driver::new(tier, &Serial);
     driver.matmul(x, w, &mut y, &mut scratch)?;
-    Ok(counted_matmul(driver, x, w, &mut y, &mut scratch)?)
+    counted(&mut || Ok(driver.matmul(x, w, &mut y, &mut scratch)?))
 }
 
+/// The one function whose calls are counted: callgrind does not begin anew before a second one.
 #[inline(never)]
-fn counted_matmul(
-    driver: Driver<'_>,
-    x: ActRows<'_>,
-    w: Matrix<'_>,
-    y: &mut [f32],
-    scratch: &mut Scratch,
-) -> Result<(), MatmulError> {
+fn counted(call: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     // Not the last thing that is done, so that the call returns to here.
-    black_box(driver.matmul(x, w, y, scratch))
-}
-
-#[inline(never)]
-fn counted_quantize(buffer: &mut ActBuf, format: ActFormat, m: usize, x: &[f32]) -> Result<()> {
-    black_box(buffer.quantize(format, m, K, x)?);
-    Ok(())
+    black_box(call())
 }

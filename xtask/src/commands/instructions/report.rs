@@ -30,7 +30,7 @@ struct Line<'m> {
     op: &'static str,
     name: String,
     what: &'m str,
-    tier: Option<&'m str>,
+    tier: &'m str,
     m: usize,
     instructions: u64,
     per_element: f64,
@@ -57,7 +57,7 @@ impl<'m> Report<'m> {
                 op: "instructions",
                 name: measured.name(),
                 what: &measured.case.what,
-                tier: measured.case.tier.as_deref(),
+                tier: &measured.case.tier,
                 m: measured.case.m,
                 instructions: measured.count,
                 per_element: measured.per_element(),
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn measured(m: usize, count: u64) -> Measured {
-        let case = Case { what: "Q4_K".into(), tier: Some("portable".into()), m, elements: 1000 };
+        let case = Case { what: "Q4_K".into(), tier: "portable".into(), m, elements: 1000 };
         Measured { case, count }
     }
 
