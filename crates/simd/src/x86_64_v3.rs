@@ -157,8 +157,7 @@ impl Target for X86_64V3 {
         let by_halves = self.avx2._mm256_shuffle_epi8(x, pulp::cast(HALVES));
         let all = self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(by_halves);
         let [first, second]: [__m128i; 2] = pulp::cast(all);
-        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
-        unsafe { [_mm256_cvtph_ps(first), _mm256_cvtph_ps(second)] }
+        [self.cvtph(first), self.cvtph(second)]
     }
 
     #[inline(always)]
@@ -215,8 +214,7 @@ impl Target for X86_64V3 {
         for (bits, x) in bits.iter_mut().zip(x) {
             *bits = x.to_bits();
         }
-        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
-        unsafe { _mm256_cvtph_ps(pulp::cast(bits)) }
+        self.cvtph(pulp::cast(bits))
     }
 
     #[inline(always)]
@@ -229,8 +227,7 @@ impl Target for X86_64V3 {
                 | u64::from(d.to_bits()) << 48
         };
         let bits = [four(a, b, c, d), four(e, f, g, h)];
-        // SAFETY: as above.
-        unsafe { _mm256_cvtph_ps(pulp::cast(bits)) }
+        self.cvtph(pulp::cast(bits))
     }
 
     #[inline(always)]
@@ -242,9 +239,8 @@ impl Target for X86_64V3 {
             self.ssse3._mm_shuffle_epi8(pulp::cast([twos(a, b), twos(c, d)]), pulp::cast(order))
         };
         let (first, last) = (fours(a, b, c, d), fours(e, f, g, h));
-        let bits = [self.sse2._mm_unpacklo_epi64(first, last), self.sse2._mm_unpackhi_epi64(first, last)];
-        // SAFETY: as above.
-        bits.map(|bits| unsafe { _mm256_cvtph_ps(bits) })
+        let (firsts, seconds) = (self.sse2._mm_unpacklo_epi64(first, last), self.sse2._mm_unpackhi_epi64(first, last));
+        [self.cvtph(firsts), self.cvtph(seconds)]
     }
 
     #[inline(always)]
@@ -391,6 +387,13 @@ impl Target for X86_64V3 {
 }
 
 impl X86_64V3 {
+    /// Eight binary16 numbers as floats.
+    #[inline(always)]
+    fn cvtph(self, x: __m128i) -> __m256 {
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        unsafe { _mm256_cvtph_ps(x) }
+    }
+
     /// Words of eight rows as columns.
     #[inline(always)]
     fn columns(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
