@@ -14,22 +14,6 @@ use keepq_simd::Tier;
 /// 2 Mi weights: 1.25 MB as Q4_1, which L2 seldom holds.
 const N: usize = 1024;
 const K: usize = 2048;
-/// All that have kernels, by bits a weight.
-const TYPES: [GgmlType; 13] = [
-    GgmlType::Q2_K,
-    GgmlType::Q3_K,
-    GgmlType::Q4_0,
-    GgmlType::Q4_1,
-    GgmlType::Q4_K,
-    GgmlType::Q5_0,
-    GgmlType::Q5_1,
-    GgmlType::Q5_K,
-    GgmlType::Q6_K,
-    GgmlType::Q8_0,
-    GgmlType::F16,
-    GgmlType::BF16,
-    GgmlType::F32,
-];
 
 const TOKENS: [usize; 3] = [1, 8, 128];
 
@@ -37,7 +21,8 @@ const TOKENS: [usize; 3] = [1, 8, 128];
 const PORTABLE_FLOAT_TOKENS: usize = 8;
 
 fn matmul(c: &mut Criterion) {
-    for ty in TYPES {
+    // All that have kernels.
+    for &ty in GgmlType::ALL.iter().filter(|&&ty| ActFormat::for_weights(ty).is_some()) {
         let bytes = weights(ty, N, K);
         let w = Matrix::new(ty, N, K, &bytes).expect("a matrix");
         let format = ActFormat::for_weights(ty).expect("a kernel");

@@ -8,21 +8,9 @@ use keepq_gemm::{Driver, Scratch, Serial};
 use keepq_simd::Tier;
 
 /// The types that have kernels.
-const TYPES: [GgmlType; 13] = [
-    GgmlType::Q2_K,
-    GgmlType::Q3_K,
-    GgmlType::Q4_0,
-    GgmlType::Q4_1,
-    GgmlType::Q4_K,
-    GgmlType::Q5_0,
-    GgmlType::Q5_1,
-    GgmlType::Q5_K,
-    GgmlType::Q6_K,
-    GgmlType::Q8_0,
-    GgmlType::F16,
-    GgmlType::BF16,
-    GgmlType::F32,
-];
+fn types() -> Vec<GgmlType> {
+    GgmlType::ALL.iter().copied().filter(|&ty| ActFormat::for_weights(ty).is_some()).collect()
+}
 
 /// The most tokens: beyond what kernels keep in registers at a time.
 const M: usize = 20;
@@ -61,7 +49,8 @@ impl Problem {
             return None;
         }
         let up_to = |byte: u8, most: usize| 1 + usize::from(byte) % most;
-        let ty = TYPES[usize::from(ty) % TYPES.len()];
+        let types = types();
+        let ty = types[usize::from(ty) % types.len()];
         let (m, n, skip) = (up_to(m, M), up_to(n, N), usize::from(skip) % LINE);
         let block = ty.block_len();
         let k = if block == 1 { up_to(k, FLOATS) } else { block * up_to(k, K / block) };
