@@ -57,3 +57,15 @@ fn permuting_blocks_permutes_partial_sums() {
         assert!(results.iter().any(|&bits| bits != results[0]), "{}: any order gives the same", ty.ty);
     }
 }
+
+/// What stands in for blocks that are not there, where some are taken together, adds nothing.
+#[test]
+fn an_infinite_scale_in_the_last_block_stays_infinite() {
+    for ty in TYPES.iter().filter(|ty| !ty.is_float()) {
+        let k = BLOCKS * ty.elements;
+        let (mut row, token) = (Weights::Codes.row(ty, k, 40), Floats::Asymmetric.row(k, 41));
+        let d = row.len() - ty.bytes + ty.f16_fields[0];
+        row[d..d + 2].copy_from_slice(&0x7c00_u16.to_le_bytes());
+        assert!(dot(ty, &row, &token, 1).is_infinite(), "{}", ty.ty);
+    }
+}
