@@ -110,18 +110,18 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn widen(self, total: __m256i, sum: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, self.avx._mm256_set1_epi16(1)))
+        self.dot_lanes(total, sum, self.avx._mm256_set1_epi16(1))
     }
 
     #[inline(always)]
     fn widen_scaled(self, total: __m256i, sum: __m256i, scale: __m256i) -> __m256i {
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(sum, scale))
+        self.dot_lanes(total, sum, scale)
     }
 
     #[inline(always)]
     fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
         let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        self.avx2._mm256_add_epi32(total, self.avx2._mm256_madd_epi16(a, b))
+        self.dot_lanes(total, a, b)
     }
 
     #[inline(always)]
@@ -234,13 +234,7 @@ impl Target for X86_64V3 {
     fn gather_f16_pairs(self, [a, b, c, d, e, f, g, h]: [[F16; 2]; LANES]) -> [__m256; 2] {
         let pair = |[a, b]: [F16; 2]| u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16; // one load
         let twos = |a, b| u64::from(pair(a)) | u64::from(pair(b)) << 32;
-        let fours = |a, b, c, d| {
-            let order = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15_i8];
-            self.ssse3._mm_shuffle_epi8(pulp::cast([twos(a, b), twos(c, d)]), pulp::cast(order))
-        };
-        let (first, last) = (fours(a, b, c, d), fours(e, f, g, h));
-        let (firsts, seconds) = (self.sse2._mm_unpacklo_epi64(first, last), self.sse2._mm_unpackhi_epi64(first, last));
-        [self.cvtph(firsts), self.cvtph(seconds)]
+        self.widen_halves(pulp::cast([twos(a, b), twos(c, d), twos(e, f), twos(g, h)]))
     }
 
     #[inline(always)]
