@@ -37,6 +37,7 @@ extern crate alloc;
 
 mod columns;
 mod float;
+mod interleaved;
 pub mod kn;
 mod math;
 mod octets;
@@ -59,10 +60,12 @@ mod strip;
 mod target;
 
 pub use float::dot_float;
+pub use interleaved::{Interleaved, InterleavedRows, WeightRows};
 pub use math::exp;
+pub use octets::Octet;
 pub use portable::Portable;
 pub use product::{Product, ProductError};
 pub use quantized::{Quantized, dot_quantized};
 pub use scratch::Scratch;
-pub use strip::{STRIP_ROWS, Way, strip, strip_by};
+pub use strip::{STRIP_ROWS, Way, strip, strip_by, strip_interleaved};
 pub use target::{LANES, Target};

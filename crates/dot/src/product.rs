@@ -6,21 +6,23 @@ use core::ops::Range;
 use keepq_act::{ActFormat, ActRows};
 use keepq_blocks::{GgmlType, Matrix};
 
+use crate::WeightRows;
+
 /// A pair `x[m,k]`, `w[n,k]` that can be multiplied: the same `k`, and the activation format of the weight's type.
 ///
 /// Made once, checked; kernels take it and check nothing again.
 #[derive(Clone, Copy, Debug)]
-pub struct Product<'a> {
+pub struct Product<'a, W = Matrix<'a>> {
     x: ActRows<'a>,
-    w: Matrix<'a>,
+    w: W,
 }
 
-impl<'a> Product<'a> {
+impl<'a, W: WeightRows> Product<'a, W> {
     /// The pair.
     ///
     /// # Errors
     /// [`ProductError`] where the two do not fit.
-    pub fn new(x: ActRows<'a>, w: Matrix<'a>) -> Result<Self, ProductError> {
+    pub fn new(x: ActRows<'a>, w: W) -> Result<Self, ProductError> {
         let wanted = ActFormat::for_weights(w.ty()).ok_or(ProductError::NoKernel { ty: w.ty() })?;
         if x.format() != wanted {
             return Err(ProductError::WrongFormat { ty: w.ty(), wanted, found: x.format() });
@@ -39,14 +41,14 @@ impl<'a> Product<'a> {
 
     /// The weights.
     #[must_use]
-    pub const fn w(&self) -> Matrix<'a> {
+    pub const fn w(&self) -> W {
         self.w
     }
 
     /// Some of the weight rows, all of the tokens.
     ///
     /// # Panics
-    /// Where `range` passes `n`.
+    /// As [`WeightRows::rows`].
     #[must_use]
     pub fn rows(&self, range: Range<usize>) -> Self {
         Self { x: self.x, w: self.w.rows(range) }

@@ -1,16 +1,20 @@
 //! Q2_K weights by Q8_K activations.
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ2_K, F16};
 
-use crate::columns::{columns, eight, of_each};
+use crate::columns::eight;
+use crate::octets::Octet;
 use crate::quantized::negated;
-use crate::{LANES, Quantized, Target};
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ2_K {
     const SUB_BLOCK: usize = 16;
     const HAS_MIN: bool = true;
     const BIAS: u8 = 0;
     const MAX_CODE: u8 = 3;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -25,9 +29,9 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         for half in 0..2 {
-            let packed = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[half]));
+            let packed: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs) + 32 * half);
             eight(
                 #[inline(always)]
                 |q| {
@@ -61,8 +65,8 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
-        let [a, b, c, d] = target.words(rows.map(|row| &row.scales));
+    fn octet_scales<T: Target>(target: T, octet: impl Octet<Self>) -> [[T::Bytes; 4]; 2] {
+        let [a, b, c, d] = octet.words(target, offset_of!(Self, scales));
         let nibbles = |shift| {
             [
                 target.field(a, shift, 15),

@@ -1,14 +1,18 @@
 //! Q3_K weights by Q8_K activations.
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ3_K, F16};
 
-use crate::columns::{columns, eight, four, of_each};
-use crate::{LANES, Quantized, Target};
+use crate::columns::{eight, four};
+use crate::octets::Octet;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ3_K {
     const SUB_BLOCK: usize = 16;
     const BIAS: u8 = 4;
     const MAX_CODE: u8 = 7;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -25,10 +29,10 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
-        let high = columns(target, of_each(rows, |row| &row.hmask));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let high: [T::Bytes; 8] = octet.words(target, offset_of!(Self, hmask));
         for half in 0..2 {
-            let low = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[half]));
+            let low: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs) + 32 * half);
             eight(
                 #[inline(always)]
                 |q| {
@@ -56,12 +60,8 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
-    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
-        let mut packed = [[0; 16]; LANES];
-        for r in 0..LANES {
-            packed[r][..12].copy_from_slice(&rows[r].scales);
-        }
-        let [a, b, high, _] = target.words(packed.each_ref());
+    fn octet_scales<T: Target>(target: T, octet: impl Octet<Self>) -> [[T::Bytes; 4]; 2] {
+        let [a, b, high] = octet.words(target, offset_of!(Self, scales));
         let scales = |low, shift, quarter: u32| {
             let biased = target.join(target.field(low, shift, 15), target.field(high, 2 * quarter, 3), 4);
             target.sub_bytes(biased, 32)

@@ -1,14 +1,18 @@
 //! Q4_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ4_1, F16};
 
-use crate::columns::{eight, nibbles, of_each};
-use crate::{LANES, Quantized, Target};
+use crate::columns::{eight, nibbles};
+use crate::octets::Octet;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ4_1 {
     const HAS_MIN: bool = true;
     const BIAS: u8 = 0;
     const MAX_CODE: u8 = 15;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -22,8 +26,8 @@ impl Quantized for BlockQ4_1 {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
-        let codes = nibbles(target, of_each(rows, |row| &row.qs));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let codes = nibbles(target, octet, offset_of!(Self, qs));
         eight(
             #[inline(always)]
             |q| put(0, q, codes[q]),

@@ -1,13 +1,17 @@
 //! Q5_0 weights by Q8_0 activations.
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ5_0, F16};
 
-use crate::columns::{eight, headers, nibbles, of_each};
-use crate::{LANES, Quantized, Target};
+use crate::columns::{eight, nibbles};
+use crate::octets::Octet;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_0 {
     const BIAS: u8 = 16;
     const MAX_CODE: u8 = 31;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -21,19 +25,12 @@ impl Quantized for BlockQ5_0 {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
-        // The fifth bits are in two words: they begin in the middle of the first.
-        let (low, [first, last, ..]) = (nibbles(target, of_each(rows, |row| &row.qs)), headers(target, rows));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let low = nibbles(target, octet, offset_of!(Self, qs));
+        let [high] = octet.words(target, offset_of!(Self, qh));
         eight(
             #[inline(always)]
-            |q| {
-                let high = if q < 4 {
-                    target.lane_bits(first, 16 + 4 * q, 16)
-                } else {
-                    target.lane_bits(last, 4 * q - 16, 16)
-                };
-                put(0, q, target.join(low[q], high, 0));
-            },
+            |q| put(0, q, target.join(low[q], target.lane_bits(high, 4 * q, 16), 0)),
         );
     }
 

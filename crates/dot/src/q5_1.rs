@@ -1,14 +1,18 @@
 //! Q5_1 weights by Q8_0 activations and their sums (ggml: Q8_1).
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ5_1, F16};
 
-use crate::columns::{eight, headers, nibbles, of_each};
-use crate::{LANES, Quantized, Target};
+use crate::columns::{eight, nibbles};
+use crate::octets::Octet;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_1 {
     const HAS_MIN: bool = true;
     const BIAS: u8 = 0;
     const MAX_CODE: u8 = 31;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 32];
 
     #[inline(always)]
@@ -22,8 +26,9 @@ impl Quantized for BlockQ5_1 {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
-        let (low, [_, high, ..]) = (nibbles(target, of_each(rows, |row| &row.qs)), headers(target, rows));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let low = nibbles(target, octet, offset_of!(Self, qs));
+        let [high] = octet.words(target, offset_of!(Self, qh));
         eight(
             #[inline(always)]
             |q| put(0, q, target.join(low[q], target.lane_bits(high, 4 * q, 16), 0)),

@@ -1,16 +1,20 @@
 //! Q5_K weights by Q8_K activations.
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ5_K, F16};
 
-use crate::columns::{columns, eight, four, of_each};
+use crate::columns::{eight, four};
+use crate::octets::Octet;
 use crate::quantized::{negated, six_bits, sixteen};
-use crate::{LANES, Quantized, Target};
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ5_K {
     const SUB_BLOCK: usize = 32;
     const HAS_MIN: bool = true;
     const BIAS: u8 = 0;
     const MAX_CODE: u8 = 31;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -27,12 +31,12 @@ impl Quantized for BlockQ5_K {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
-        let high = columns(target, of_each(rows, |row| &row.qh));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+        let high: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qh));
         four(
             #[inline(always)]
             |pair| {
-                let packed = columns(target, of_each(rows, |row| &row.qs.as_chunks().0[pair]));
+                let packed: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs) + 32 * pair);
                 eight(
                     #[inline(always)]
                     |q| {
@@ -71,7 +75,7 @@ impl Quantized for BlockQ5_K {
     }
 
     #[inline(always)]
-    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
-        six_bits(target, rows.map(Self::header))
+    fn octet_scales<T: Target>(target: T, octet: impl Octet<Self>) -> [[T::Bytes; 4]; 2] {
+        six_bits(target, octet)
     }
 }

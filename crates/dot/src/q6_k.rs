@@ -1,14 +1,18 @@
 //! Q6_K weights by Q8_K activations.
 
+use core::mem::offset_of;
+
 use keepq_blocks::{BlockQ6_K, F16};
 
-use crate::columns::{columns, eight, four, of_each};
-use crate::{LANES, Quantized, Target};
+use crate::columns::{eight, four};
+use crate::octets::Octet;
+use crate::{Quantized, Target};
 
 impl Quantized for BlockQ6_K {
     const SUB_BLOCK: usize = 16;
     const BIAS: u8 = 32;
     const MAX_CODE: u8 = 63;
+    const FLOATS_AT: usize = offset_of!(Self, d);
     type Codes = [i8; 256];
 
     #[inline(always)]
@@ -25,13 +29,13 @@ impl Quantized for BlockQ6_K {
     }
 
     #[inline(always)]
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], mut put: impl FnMut(usize, usize, T::Bytes)) {
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         four(
             #[inline(always)]
             |i| {
                 let (half, odd) = (i / 2, i % 2);
-                let low = columns(target, of_each(rows, |row| &row.ql.as_chunks().0[i]));
-                let high = columns(target, of_each(rows, |row| &row.qh.as_chunks().0[half]));
+                let low: [T::Bytes; 8] = octet.words(target, offset_of!(Self, ql) + 32 * i);
+                let high: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qh) + 32 * half);
                 eight(
                     #[inline(always)]
                     |q| {
@@ -44,6 +48,11 @@ impl Quantized for BlockQ6_K {
                 );
             },
         );
+    }
+
+    #[inline(always)]
+    fn octet_scales<T: Target>(target: T, octet: impl Octet<Self>) -> [[T::Bytes; 4]; 2] {
+        [octet.words(target, offset_of!(Self, scales)); 2]
     }
 
     #[inline(always)]

@@ -3,7 +3,8 @@
 use keepq_act::Q8Rows;
 use keepq_blocks::{Block, F16};
 
-use crate::{LANES, Target};
+use crate::Target;
+use crate::octets::Octet;
 
 /// A block as kernels see it: codes in groups of 32 with integer scales, one float scale, perhaps minima.
 ///
@@ -29,6 +30,9 @@ pub trait Quantized: Block {
     /// The largest code with its bias; of [`SIGNED`](Self::SIGNED) types the largest magnitude.
     const MAX_CODE: u8;
 
+    /// The byte of a block at which [`d`](Self::d) stands; a minimum follows.
+    const FLOATS_AT: usize;
+
     /// Whether codes are any i8, and have no bias.
     const SIGNED: bool = false;
 
@@ -47,7 +51,7 @@ pub trait Quantized: Block {
 
     /// The codes of eight rows with their bias: calls `put(group, q, codes)` with those of elements `4 q` to `4 q + 3` of each
     /// row in turn, for each group and each of its eight quads.
-    fn octet_codes<T: Target>(target: T, rows: [&Self; LANES], put: impl FnMut(usize, usize, T::Bytes));
+    fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, put: impl FnMut(usize, usize, T::Bytes));
 
     /// The float scale: `d`.
     fn d(&self) -> F16;
@@ -80,16 +84,8 @@ pub trait Quantized: Block {
     /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) of eight rows in registers: four sub-blocks of each
     /// row in turn, then the next four.
     #[inline(always)]
-    fn octet_scales<T: Target>(target: T, rows: [&Self; LANES]) -> [[T::Bytes; 4]; 2] {
-        let (mut scales, mut mins) = ([[0; 16]; LANES], [[0; 16]; LANES]);
-        for r in 0..LANES {
-            scales[r] = rows[r].sub_scales().map(i8::cast_unsigned);
-            if Self::HAS_MIN {
-                mins[r] = rows[r].sub_mins();
-            }
-        }
-        let scales = target.words(scales.each_ref());
-        [scales, if Self::HAS_MIN { target.words(mins.each_ref()) } else { scales }]
+    fn octet_scales<T: Target>(target: T, _octet: impl Octet<Self>) -> [[T::Bytes; 4]; 2] {
+        [[target.splat_bytes([1; 4]); 4]; 2]
     }
 }
 
@@ -243,11 +239,11 @@ pub(crate) fn sixteen(eight: [u8; 8]) -> [u8; 16] {
     (u128::from(u64::from_le_bytes(eight))).to_le_bytes()
 }
 
-/// Scales and minima of [`octet_scales`](Quantized::octet_scales) from the sixteen bytes that a block of Q4_K or Q5_K
-/// begins with: two floats, then six bits each as [`BlockQ4_K`](keepq_blocks::BlockQ4_K) has them.
+/// Scales and minima of [`octet_scales`](Quantized::octet_scales) of blocks of Q4_K or Q5_K, which follow two floats: six
+/// bits each as [`BlockQ4_K`](keepq_blocks::BlockQ4_K) has them.
 #[inline(always)]
-pub(crate) fn six_bits<T: Target>(target: T, headers: [&[u8; 16]; LANES]) -> [[T::Bytes; 4]; 2] {
-    let [_, scales, mins, nibbles] = target.words(headers);
+pub(crate) fn six_bits<T: Target, B: Quantized>(target: T, octet: impl Octet<B>) -> [[T::Bytes; 4]; 2] {
+    let [_, scales, mins, nibbles] = octet.words(target, 0);
     let sub_blocks = |sixes, shift| {
         let last = target.join(target.field(nibbles, shift, 15), target.field(sixes, 6, 3), 4);
         let first = target.field(sixes, 0, 63);

@@ -8,7 +8,7 @@ use crate::float;
 use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, Steps};
 use crate::quantized::TOKENS;
 use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
-use crate::{LANES, Product};
+use crate::{LANES, Product, WeightRows};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -43,7 +43,7 @@ impl Scratch {
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`, and any of its tokens.
-    pub fn fit(&mut self, product: &Product<'_>) {
+    pub fn fit<W: WeightRows>(&mut self, product: &Product<'_, W>) {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
             ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}

@@ -1,12 +1,15 @@
 //! [`strip`]: a few rows of weights by all tokens, the unit of work that a driver hands out.
 
 use keepq_act::Acts;
-use keepq_blocks::Rows;
+use keepq_blocks::{
+    BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0,
+    GgmlType, Rows,
+};
 
 use crate::float::{self, Element};
 use crate::octets::{self, ROWS};
 use crate::quantized::in_place;
-use crate::{Product, Quantized, Scratch, Target};
+use crate::{InterleavedRows, Product, Quantized, Scratch, Target, WeightRows};
 
 /// The most rows of weights in a strip.
 pub const STRIP_ROWS: usize = ROWS;
@@ -102,7 +105,67 @@ fn quantized<T: Target, B: Quantized>(
             let mut memory = scratch.panel();
             target.run(
                 #[inline(always)]
-                || octets::panel(target, blocks, row_blocks, x, y, &mut memory),
+                || octets::panel(target, octets::InPlace { blocks, row_blocks }, row_blocks, x, y, &mut memory),
+            );
+        }
+    }
+}
+
+/// [`strip`] of weights whose rows are interleaved: the same results.
+///
+/// # Panics
+/// As [`strip`] does.
+#[inline]
+pub fn strip_interleaved<T: Target>(
+    target: T,
+    product: Product<'_, InterleavedRows<'_>>,
+    y: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    let (x, w) = (product.x(), product.w());
+    assert!(w.n() <= STRIP_ROWS && y.len() == x.m() * w.n(), "a strip of {} rows, y of {}", w.n(), y.len());
+    if y.is_empty() {
+        return;
+    }
+    match w.ty() {
+        GgmlType::Q4_0 => interleaved::<T, BlockQ4_0>(target, product, y, scratch),
+        GgmlType::Q4_1 => interleaved::<T, BlockQ4_1>(target, product, y, scratch),
+        GgmlType::Q5_0 => interleaved::<T, BlockQ5_0>(target, product, y, scratch),
+        GgmlType::Q5_1 => interleaved::<T, BlockQ5_1>(target, product, y, scratch),
+        GgmlType::Q8_0 => interleaved::<T, BlockQ8_0>(target, product, y, scratch),
+        GgmlType::Q2_K => interleaved::<T, BlockQ2_K>(target, product, y, scratch),
+        GgmlType::Q3_K => interleaved::<T, BlockQ3_K>(target, product, y, scratch),
+        GgmlType::Q4_K => interleaved::<T, BlockQ4_K>(target, product, y, scratch),
+        GgmlType::Q5_K => interleaved::<T, BlockQ5_K>(target, product, y, scratch),
+        GgmlType::Q6_K => interleaved::<T, BlockQ6_K>(target, product, y, scratch),
+        ty => unreachable!("{ty} is never interleaved"),
+    }
+}
+
+fn interleaved<T: Target, B: Quantized>(
+    target: T,
+    product: Product<'_, InterleavedRows<'_>>,
+    y: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    let (Acts::Q8_0(x) | Acts::Q8_K(x)) = product.x().typed() else { unreachable!("Product::new checks the format") };
+    let (n, row_blocks, records) = (product.w().n(), product.w().k() / B::LEN, product.w().records::<B>());
+    let rows = octets::Interleaved { n, records, row_blocks };
+    match product.x().m() {
+        _ if row_blocks == 0 => y.fill(0.0),
+        1 => target.run(
+            #[inline(always)]
+            || octets::direct::<T, B, 1>(target, rows, row_blocks, x, y),
+        ),
+        2 => target.run(
+            #[inline(always)]
+            || octets::direct::<T, B, 2>(target, rows, row_blocks, x, y),
+        ),
+        _ => {
+            let mut memory = scratch.panel();
+            target.run(
+                #[inline(always)]
+                || octets::panel(target, rows, row_blocks, x, y, &mut memory),
             );
         }
     }

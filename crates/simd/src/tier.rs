@@ -6,7 +6,7 @@ use std::ops::Range;
 use keepq_act::{ActBuf, ActError, ActFormat, ActRows, Encoding};
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, HeadCache};
-use keepq_dot::{Portable, Product, STRIP_ROWS, Scratch, Target};
+use keepq_dot::{Portable, InterleavedRows, Product, STRIP_ROWS, Scratch, Target};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -123,6 +123,14 @@ impl Tier {
     /// As [`keepq_dot::strip`] does.
     pub fn strip(self, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
         on_target!(self, target => keepq_dot::strip(target, product, y, scratch));
+    }
+
+    /// [`keepq_dot::strip_interleaved`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_dot::strip_interleaved`] does.
+    pub fn strip_interleaved(self, product: Product<'_, InterleavedRows<'_>>, y: &mut [f32], scratch: &mut Scratch) {
+        on_target!(self, target => keepq_dot::strip_interleaved(target, product, y, scratch));
     }
 
     /// [`ActBuf::quantize`] on this tier.

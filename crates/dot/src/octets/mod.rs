@@ -8,7 +8,9 @@
 //! the scale of their sub-block is multiplied in. All of that is exact, and written in the order in which registers suffice, which
 //! the compiler is held to ([`Target::settled`]): it would make trees of the sums otherwise, and spill what these need.
 
+mod direct;
 mod narrow;
+mod octet;
 mod panel;
 mod scales;
 mod tile;
@@ -16,19 +18,12 @@ mod tile;
 use keepq_act::Q8Rows;
 
 use crate::columns::eight;
-use crate::{LANES, Quantized, Target};
+use crate::{Quantized, Target};
+pub(crate) use direct::direct;
 pub(crate) use narrow::{MOST_TOKENS, Steps, narrow};
+pub use octet::Octet;
+pub(crate) use octet::{InPlace, Interleaved};
 pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
-use scales::Scales;
-
-/// Eight rows of blocks from `first` on.
-#[inline(always)]
-fn rows<B>(blocks: &[B], row_blocks: usize, first: usize) -> [&[B]; LANES] {
-    let last = blocks.len() / row_blocks - 1;
-    // Past the last row that one stands in, and its results are not read.
-    let row = |r: usize| &blocks[(first + r).min(last) * row_blocks..][..row_blocks];
-    [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]
-}
 
 /// The codes and sums of block `b` of each token.
 #[derive(Clone, Copy)]

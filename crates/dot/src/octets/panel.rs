@@ -2,9 +2,10 @@
 
 use keepq_act::Q8Rows;
 
-use super::Scales;
+use super::octet::{Octet, Rows};
+use super::scales::Scales;
 use super::tile::{TOKENS, tile};
-use crate::columns::{eight, headers};
+use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
 /// Rows side by side in a panel: two registers of a target.
@@ -54,60 +55,32 @@ pub(crate) struct Panel<'s> {
     pub heads: &'s mut [[Head; 2]],
 }
 
-/// `y[t * n + r]`: the dots of `n` weight rows (at most [`ROWS`]) and all tokens.
+/// `y[t * n + r]`: the dots of the weight rows (at most [`ROWS`]) and all tokens.
 #[inline(always)]
 pub(crate) fn panel<T: Target, B: Quantized>(
     target: T,
-    blocks: &[B],
+    rows: impl Rows<B>,
     row_blocks: usize,
     x: Q8Rows<'_>,
     y: &mut [f32],
     panel: &mut Panel<'_>,
 ) {
-    let n = blocks.len() / row_blocks;
+    let n = rows.n();
     let depth = DEPTH / B::GROUPS;
     y.fill(0.0);
     for first in (0..row_blocks).step_by(depth) {
-        let end = row_blocks.min(first + depth);
-        // After the first eight rows the others are decoded, then what follows in the first, or the rows after these.
-        let others = first + LANES * row_blocks;
-        let next = if end < row_blocks { end } else { blocks.len() };
-        for (half, next) in [others, next].into_iter().enumerate() {
-            let rows = super::rows(blocks, row_blocks, half * LANES);
-            let ahead = Ahead { at: blocks.as_ptr().wrapping_add(next), row_blocks };
-            fill(target, rows.map(|row| &row[first..end]), ahead, half, panel);
+        let blocks = first..row_blocks.min(first + depth);
+        for half in 0..2 {
+            fill(target, rows.octets(target, half * LANES, blocks.clone()), half, panel);
         }
         for (t, y) in (0..).step_by(TOKENS).zip(y.chunks_mut(TOKENS * n)) {
             // Past the last token the last one stands in; its results are not read.
             let last = t + y.len() / n - 1;
             let tokens = core::array::from_fn(|i| {
                 let start = (t + i).min(last) * row_blocks;
-                x.blocks(start + first..start + end, B::GROUPS)
+                x.blocks(start + blocks.start..start + blocks.end, B::GROUPS)
             });
-            tile::<T, B>(target, tokens, end - first, panel, n, y);
-        }
-    }
-}
-
-/// Where eight rows begin that will be decoded next; there need not be any.
-#[derive(Clone, Copy)]
-struct Ahead<B> {
-    at: *const B,
-    row_blocks: usize,
-}
-
-impl<B: Quantized> Ahead<B> {
-    /// Asks for block `i` of each row. Of small blocks the cache lines have several.
-    #[inline(always)]
-    fn fetch<T: Target>(self, target: T, i: usize) {
-        if !i.is_multiple_of((64 / size_of::<B>()).max(1)) {
-            return;
-        }
-        for r in 0..LANES {
-            let block = self.at.wrapping_add(r * self.row_blocks + i).cast::<u8>();
-            for byte in (0..size_of::<B>()).step_by(64) {
-                target.prefetch(block.wrapping_add(byte));
-            }
+            tile::<T, B>(target, tokens, blocks.len(), panel, n, y);
         }
     }
 }
@@ -116,34 +89,27 @@ impl<B: Quantized> Ahead<B> {
 #[inline(always)]
 fn fill<T: Target, B: Quantized>(
     target: T,
-    [r, s, t, u, v, w, x, y]: [&[B]; LANES],
-    ahead: Ahead<B>,
+    octets: impl Iterator<Item = impl Octet<B>>,
     half: usize,
     panel: &mut Panel<'_>,
 ) {
-    let rows = r.iter().zip(s).zip(t).zip(u).zip(v).zip(w).zip(x).zip(y);
-    for (i, (((((((r, s), t), u), v), w), x), y)) in rows.enumerate() {
-        ahead.fetch(target, i);
-        let rows = [r, s, t, u, v, w, x, y];
+    for (i, octet) in octets.enumerate() {
         let codes = &mut panel.codes[i * B::GROUPS..][..B::GROUPS];
         B::octet_codes(
             target,
-            rows,
+            octet,
             #[inline(always)]
             |g, q, bytes| target.store_bytes(bytes, &mut codes[g][half].0[q]),
         );
-        let floats = if B::SUB_BLOCKS {
+        if B::SUB_BLOCKS {
             let groups = &mut panel.groups[i * B::GROUPS..][..B::GROUPS];
-            let scales = Scales::new(target, rows);
+            let scales = Scales::new(target, octet);
             eight(
                 #[inline(always)]
                 |g| put_group::<T, B>(target, &scales, g, &mut groups[g][half]),
             );
-            scales.floats
-        } else {
-            // Blocks of 32 begin with their floats.
-            target.widen_halves(headers(target, rows)[0])
-        };
+        }
+        let floats = octet.floats(target);
         target.store(floats[0], &mut panel.heads[i][half].0[0]);
         if B::HAS_MIN {
             target.store(floats[1], &mut panel.heads[i][half].0[1]);

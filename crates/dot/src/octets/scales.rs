@@ -1,30 +1,20 @@
 //! [`Scales`]: what the codes of a block of eight rows are multiplied by.
 
-use keepq_blocks::F16;
+use super::Octet;
+use crate::{Quantized, Target};
 
-use crate::{LANES, Quantized, Target};
-
-/// The scales and minima of a block of eight rows, in registers.
+/// The integer scales and minima of a block of eight rows, in registers: four sub-blocks of each row in turn, then the next four.
 #[derive(Clone, Copy)]
 pub(super) struct Scales<T: Target> {
-    /// `d` and `m`.
-    pub(super) floats: [T::F32s; 2],
-    /// Of sub-blocks: four of each row in turn, then the next four.
     scales: [T::Bytes; 4],
     mins: [T::Bytes; 4],
 }
 
 impl<T: Target> Scales<T> {
     #[inline(always)]
-    pub(super) fn new<B: Quantized>(target: T, rows: [&B; LANES]) -> Self {
-        let (mut d, mut m) = ([F16::default(); LANES], [F16::default(); LANES]);
-        for r in 0..LANES {
-            d[r] = rows[r].d();
-            m[r] = rows[r].m();
-        }
-        let [scales, mins] =
-            if B::SUB_BLOCKS { B::octet_scales(target, rows) } else { [[target.splat_bytes([1; 4]); 4]; 2] };
-        Self { floats: [target.widen_f16(d), target.widen_f16(m)], scales, mins }
+    pub(super) fn new<B: Quantized>(target: T, octet: impl Octet<B>) -> Self {
+        let [scales, mins] = B::octet_scales(target, octet);
+        Self { scales, mins }
     }
 
     /// The scale of sub-block `j`, twice.
