@@ -35,14 +35,22 @@ pub struct Interleaved {
 }
 
 impl Interleaved {
+    /// Whether rows of this type can be interleaved: those of blocks that are multiplied by int8 activations, but for Q6_K, which
+    /// is read from memory at its full rate as it is, and not when interleaved (measured).
+    #[must_use]
+    pub fn supports(ty: GgmlType) -> bool {
+        let quantized = matches!(ActFormat::for_weights(ty), Some(ActFormat::Q8_0 | ActFormat::Q8_K));
+        quantized && ty != GgmlType::Q6_K
+    }
+
     /// Copies `w`.
     ///
     /// # Errors
-    /// [`ProductError::NoKernel`] where its type is not one of blocks with int8 kernels.
+    /// [`ProductError::NotInterleaved`] where its type is not [supported](Self::supports).
     pub fn new(w: Matrix<'_>) -> Result<Self, ProductError> {
         let (ty, n, k) = (w.ty(), w.n(), w.k());
-        if !matches!(ActFormat::for_weights(ty), Some(ActFormat::Q8_0 | ActFormat::Q8_K)) {
-            return Err(ProductError::NoKernel { ty });
+        if !Self::supports(ty) {
+            return Err(ProductError::NotInterleaved { ty });
         }
         let row_bytes = k / ty.block_len() * ty.block_bytes();
         let mut records = alloc::vec![0; n.next_multiple_of(LANES) * row_bytes];
@@ -56,10 +64,7 @@ impl Interleaved {
             Rows::Q3_K(blocks) => interleave(blocks, k, &mut records),
             Rows::Q4_K(blocks) => interleave(blocks, k, &mut records),
             Rows::Q5_K(blocks) => interleave(blocks, k, &mut records),
-            Rows::Q6_K(blocks) => interleave(blocks, k, &mut records),
-            Rows::F32(_) | Rows::F16(_) | Rows::BF16(_) | Rows::IQ4_NL(_) | Rows::IQ4_XS(_) | Rows::MXFP4(_) => {
-                unreachable!("refused above")
-            }
+            _ => unreachable!("refused above"),
         }
         Ok(Self { ty, n, k, records })
     }
@@ -115,6 +120,24 @@ pub struct InterleavedRows<'a> {
 }
 
 impl<'a> InterleavedRows<'a> {
+    /// The type of the blocks.
+    #[must_use]
+    pub const fn ty(&self) -> GgmlType {
+        self.ty
+    }
+
+    /// Output features.
+    #[must_use]
+    pub const fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Elements of the reduction axis.
+    #[must_use]
+    pub const fn k(&self) -> usize {
+        self.k
+    }
+
     /// The records, whose blocks are of the type `B`.
     pub(crate) fn records<B: Quantized>(self) -> &'a [[B; LANES]] {
         debug_assert_eq!(self.ty, B::TYPE);
@@ -135,53 +158,53 @@ impl fmt::Debug for InterleavedRows<'_> {
 /// Rows of weights that can be half of a [`Product`](crate::Product).
 pub trait WeightRows: Copy {
     /// The type that they are stored in.
-    fn ty(self) -> GgmlType;
+    fn ty(&self) -> GgmlType;
 
     /// Output features.
-    fn n(self) -> usize;
+    fn n(&self) -> usize;
 
     /// Elements of the reduction axis.
-    fn k(self) -> usize;
+    fn k(&self) -> usize;
 
     /// Some of the rows.
     ///
     /// # Panics
     /// Where `range` passes `n`, or where rows are interleaved, begins in the midst of eight.
-    fn rows(self, range: Range<usize>) -> Self;
+    fn rows(&self, range: Range<usize>) -> Self;
 }
 
 impl WeightRows for Matrix<'_> {
-    fn ty(self) -> GgmlType {
-        Matrix::ty(&self)
+    fn ty(&self) -> GgmlType {
+        Matrix::ty(self)
     }
 
-    fn n(self) -> usize {
-        Matrix::n(&self)
+    fn n(&self) -> usize {
+        Matrix::n(self)
     }
 
-    fn k(self) -> usize {
-        Matrix::k(&self)
+    fn k(&self) -> usize {
+        Matrix::k(self)
     }
 
-    fn rows(self, range: Range<usize>) -> Self {
-        Matrix::rows(&self, range)
+    fn rows(&self, range: Range<usize>) -> Self {
+        Matrix::rows(self, range)
     }
 }
 
 impl WeightRows for InterleavedRows<'_> {
-    fn ty(self) -> GgmlType {
+    fn ty(&self) -> GgmlType {
         self.ty
     }
 
-    fn n(self) -> usize {
+    fn n(&self) -> usize {
         self.n
     }
 
-    fn k(self) -> usize {
+    fn k(&self) -> usize {
         self.k
     }
 
-    fn rows(self, range: Range<usize>) -> Self {
+    fn rows(&self, range: Range<usize>) -> Self {
         assert!(
             range.end <= self.n && range.start.is_multiple_of(LANES),
             "rows {range:?} of {}, interleaved by {LANES}",
@@ -189,7 +212,7 @@ impl WeightRows for InterleavedRows<'_> {
         );
         let row_bytes = self.k / self.ty.block_len() * self.ty.block_bytes();
         let records = &self.records[range.start * row_bytes..range.end.next_multiple_of(LANES) * row_bytes];
-        Self { n: range.len(), records, ..self }
+        Self { n: range.len(), records, ..*self }
     }
 }
 

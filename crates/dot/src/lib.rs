@@ -67,5 +67,5 @@ pub use portable::Portable;
 pub use product::{Product, ProductError};
 pub use quantized::{Quantized, dot_quantized};
 pub use scratch::Scratch;
-pub use strip::{STRIP_ROWS, Way, strip, strip_by, strip_interleaved};
+pub use strip::{Way, strip, strip_by, strip_interleaved, strip_rows};
 pub use target::{LANES, Target};

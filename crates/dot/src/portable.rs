@@ -24,16 +24,6 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn nibbles(self, x: &[u8; 16]) -> [u8; 32] {
-        let mut nibbles = [0; 32];
-        for (j, byte) in x.iter().enumerate() {
-            nibbles[j] = byte & 15;
-            nibbles[j + 16] = byte >> 4;
-        }
-        nibbles
-    }
-
-    #[inline(always)]
     fn load_codes(self, x: &[i8; 32]) -> [u8; 32] {
         x.map(i8::cast_unsigned)
     }
@@ -64,15 +54,6 @@ impl Target for Portable {
             *low |= high << shift;
         }
         low
-    }
-
-    #[inline(always)]
-    fn bits(self, bits: [u8; 4], set: u8) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        for (j, byte) in bytes.iter_mut().enumerate() {
-            *byte = (bits[j / 8] >> (j % 8) & 1) * set;
-        }
-        bytes
     }
 
     #[inline(always)]
@@ -220,16 +201,6 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn gather_f16(self, x: [F16; LANES]) -> [f32; LANES] {
-        self.widen_f16(x)
-    }
-
-    #[inline(always)]
-    fn gather_f16_pairs(self, x: [[F16; 2]; LANES]) -> [[f32; LANES]; 2] {
-        [self.widen_f16(x.map(|[first, _]| first)), self.widen_f16(x.map(|[_, second]| second))]
-    }
-
-    #[inline(always)]
     fn sub_bytes(self, x: [u8; 32], by: u8) -> [u8; 32] {
         x.map(|byte| byte.wrapping_sub(by))
     }
@@ -239,19 +210,6 @@ impl Target for Portable {
         let mut pairs = [[0; 2]; LANES];
         for (pair, x) in pairs.as_flattened_mut().iter_mut().zip(x) {
             *pair = i16::from(x);
-        }
-        pairs
-    }
-
-    #[inline(always)]
-    fn six_bits(self, header: &[u8; 16]) -> [[[i16; 2]; LANES]; 2] {
-        let mut pairs = [[[0; 2]; LANES]; 2];
-        for j in 0..4 {
-            for (kind, pairs) in pairs.iter_mut().enumerate() {
-                let (six, nibble) = (header[4 + 4 * kind + j], header[12 + j] >> (4 * kind) & 15);
-                pairs[j] = [i16::from(six & 63); 2];
-                pairs[j + 4] = [i16::from(nibble | six >> 6 << 4); 2];
-            }
         }
         pairs
     }
@@ -273,19 +231,6 @@ impl Target for Portable {
     #[inline(always)]
     fn sum_lanes(self, rows: [[i32; LANES]; LANES]) -> [i32; LANES] {
         rows.map(|row| row.iter().sum())
-    }
-
-    #[inline(always)]
-    fn sum_partials(self, rows: [[[i16; 2]; LANES]; LANES]) -> [i32; LANES] {
-        rows.map(|row| {
-            let fours = row.as_flattened().as_chunks::<4>().0;
-            fours.iter().map(|four| i32::from(four.iter().sum::<i16>())).sum()
-        })
-    }
-
-    #[inline(always)]
-    fn sum_signed(self, rows: [[[i16; 2]; LANES]; LANES]) -> [i32; LANES] {
-        rows.map(|row| row.as_flattened().iter().copied().map(i32::from).sum())
     }
 
     #[inline(always)]

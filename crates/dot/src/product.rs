@@ -73,6 +73,11 @@ pub enum ProductError {
         /// The type.
         ty: GgmlType,
     },
+    /// Rows of the weight's type are not interleaved.
+    NotInterleaved {
+        /// The type.
+        ty: GgmlType,
+    },
     /// The activations are stored in another format than the weight's type is multiplied by.
     WrongFormat {
         /// The weight's type.
@@ -95,6 +100,9 @@ impl fmt::Display for ProductError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoKernel { ty } => write!(f, "{ty} weights cannot be multiplied in place by this version"),
+            Self::NotInterleaved { ty } => {
+                write!(f, "{ty} weights are not interleaved: they are multiplied where they lie")
+            }
             Self::WrongFormat { ty, wanted, found } => {
                 write!(f, "{ty} weights are multiplied by {wanted} activations, found {found}")
             }

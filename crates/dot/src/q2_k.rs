@@ -23,12 +23,6 @@ impl Quantized for BlockQ2_K {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
-        let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
-        target.field(bytes, 2 * (group % 4) as u32, 3)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         for half in 0..2 {
             let packed: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs) + 32 * half);

@@ -21,14 +21,6 @@ impl Quantized for BlockQ3_K {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
-        let low = target.load_bytes(&self.qs.as_chunks().0[group / 4]);
-        let low = target.field(low, 2 * (group % 4) as u32, 3);
-        let high = target.field(target.load_bytes(&self.hmask), group as u32, 1);
-        target.join(low, high, 2)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         let high: [T::Bytes; 8] = octet.words(target, offset_of!(Self, hmask));
         for half in 0..2 {

@@ -21,11 +21,6 @@ impl Quantized for BlockQ4_1 {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
-        target.nibbles(&self.qs)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         let codes = nibbles(target, octet, offset_of!(Self, qs));
         eight(

@@ -23,12 +23,6 @@ impl Quantized for BlockQ4_K {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
-        let bytes = target.load_bytes(&self.qs.as_chunks().0[group / 2]);
-        target.field(bytes, 4 * (group % 2) as u32, 15)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         for pair in 0..4 {
             let packed: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs) + 32 * pair);
@@ -60,11 +54,6 @@ impl Quantized for BlockQ4_K {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         sixteen(self.mins())
-    }
-
-    #[inline(always)]
-    fn pairs<T: Target>(&self, target: T) -> [T::Pairs; 2] {
-        target.six_bits(self.header())
     }
 
     #[inline(always)]

@@ -21,11 +21,6 @@ impl Quantized for BlockQ5_1 {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
-        target.join(target.nibbles(&self.qs), target.bits(self.qh, 16), 0)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         let low = nibbles(target, octet, offset_of!(Self, qs));
         let [high] = octet.words(target, offset_of!(Self, qh));

@@ -23,14 +23,6 @@ impl Quantized for BlockQ5_K {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
-        let low = target.load_bytes(&self.qs.as_chunks().0[group / 2]);
-        let low = target.field(low, 4 * (group % 2) as u32, 15);
-        let high = target.field(target.load_bytes(&self.qh), group as u32, 1);
-        target.join(low, high, 4)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         let high: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qh));
         four(
@@ -67,11 +59,6 @@ impl Quantized for BlockQ5_K {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         sixteen(self.mins())
-    }
-
-    #[inline(always)]
-    fn pairs<T: Target>(&self, target: T) -> [T::Pairs; 2] {
-        target.six_bits(self.header())
     }
 
     #[inline(always)]

@@ -21,14 +21,6 @@ impl Quantized for BlockQ6_K {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes {
-        let low = target.load_bytes(&self.ql.as_chunks().0[group / 4 * 2 + group % 2]);
-        let low = target.field(low, 4 * (group % 4 / 2) as u32, 15);
-        let high = target.load_bytes(&self.qh.as_chunks().0[group / 4]);
-        target.join(low, target.field(high, 2 * (group % 4) as u32, 3), 4)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         four(
             #[inline(always)]

@@ -21,11 +21,6 @@ impl Quantized for BlockQ8_0 {
     }
 
     #[inline(always)]
-    fn bytes<T: Target>(&self, target: T, _group: usize) -> T::Bytes {
-        target.load_codes(&self.qs)
-    }
-
-    #[inline(always)]
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, mut put: impl FnMut(usize, usize, T::Bytes)) {
         let codes: [T::Bytes; 8] = octet.words(target, offset_of!(Self, qs));
         eight(

@@ -46,9 +46,6 @@ pub trait Quantized: Block {
     /// The codes in the order of k, with their bias removed.
     fn codes(&self) -> Self::Codes;
 
-    /// The codes of a group with their bias, in registers; those of [`SIGNED`](Self::SIGNED) types as they are.
-    fn bytes<T: Target>(&self, target: T, group: usize) -> T::Bytes;
-
     /// The codes of eight rows with their bias: calls `put(group, q, codes)` with those of elements `4 q` to `4 q + 3` of each
     /// row in turn, for each group and each of its eight quads.
     fn octet_codes<T: Target>(target: T, octet: impl Octet<Self>, put: impl FnMut(usize, usize, T::Bytes));
@@ -72,13 +69,6 @@ pub trait Quantized: Block {
     #[inline(always)]
     fn sub_mins(&self) -> [u8; 16] {
         [0; 16]
-    }
-
-    /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) in registers: a pair for each group, one for each of
-    /// its halves.
-    #[inline(always)]
-    fn pairs<T: Target>(&self, target: T) -> [T::Pairs; 2] {
-        [target.widen_pairs(self.sub_scales()), target.widen_pairs(self.sub_mins().map(u8::cast_signed))]
     }
 
     /// [`sub_scales`](Self::sub_scales) and [`sub_mins`](Self::sub_mins) of eight rows in registers: four sub-blocks of each

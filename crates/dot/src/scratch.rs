@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 
 use keepq_act::ActFormat;
+use keepq_blocks::GgmlType;
 
 use crate::float;
-use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, Steps};
+use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, ROWS, Steps};
 use crate::quantized::TOKENS;
-use crate::strip::{FLOAT_IN_PLACE_TOKENS, STRIP_ROWS};
+use crate::strip::FLOAT_IN_PLACE_TOKENS;
 use crate::{LANES, Product, WeightRows};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
@@ -42,21 +43,22 @@ impl Scratch {
         }
     }
 
-    /// Grows to what [`strip`](crate::strip) uses for up to [`STRIP_ROWS`] rows of `product`, and any of its tokens.
+    /// Grows to what [`strip`](crate::strip) uses for up to [`strip_rows`](crate::strip_rows) rows of `product`, and any of its tokens.
     pub fn fit<W: WeightRows>(&mut self, product: &Product<'_, W>) {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
             ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
             ActFormat::F32 => {
-                let groups = STRIP_ROWS / float::ROWS;
+                let groups = ROWS / float::ROWS;
                 grow(&mut self.elements, groups * float::DEPTH.min(k).div_ceil(LANES), float::Lanes::ZERO);
                 grow(&mut self.sums, groups * float::CARRIED.min(m), float::Lanes::ZERO);
             }
             format => {
                 grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
-                // Some of the tokens may come alone: the fewest of them are multiplied in another way.
-                let chunks = (k / format.block_len()).div_ceil(LANES);
-                grow(&mut self.steps, MOST_TOKENS.min(m) * chunks, Steps::ZERO);
+                if product.w().ty() == GgmlType::Q6_K {
+                    // Any of the tokens may come alone.
+                    grow(&mut self.steps, Steps::needed(k / format.block_len()), Steps::ZERO);
+                }
                 if m <= MOST_TOKENS {
                     return;
                 }

@@ -1,18 +1,23 @@
 //! [`strip`]: a few rows of weights by all tokens, the unit of work that a driver hands out.
 
-use keepq_act::Acts;
+use keepq_act::{Acts, Q8Rows};
 use keepq_blocks::{
-    BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K, BlockQ8_0,
-    GgmlType, Rows,
+    Block, BlockQ2_K, BlockQ3_K, BlockQ4_0, BlockQ4_1, BlockQ4_K, BlockQ5_0, BlockQ5_1, BlockQ5_K, BlockQ6_K,
+    BlockQ8_0, GgmlType, Rows,
 };
 
 use crate::float::{self, Element};
-use crate::octets::{self, ROWS};
+use crate::octets;
 use crate::quantized::in_place;
-use crate::{InterleavedRows, Product, Quantized, Scratch, Target, WeightRows};
+use crate::{InterleavedRows, Product, Quantized, Scratch, Target};
 
-/// The most rows of weights in a strip.
-pub const STRIP_ROWS: usize = ROWS;
+/// The most rows of weights in a strip of `m` tokens.
+///
+/// Few tokens: as many as memory is read fastest by. More: what a panel holds.
+#[must_use]
+pub const fn strip_rows(m: usize) -> usize {
+    if m <= octets::MOST_TOKENS { octets::DIRECT_ROWS } else { octets::ROWS }
+}
 
 /// Up to so many tokens, rows of float weights are multiplied where they lie, two tokens at a time.
 pub(crate) const FLOAT_IN_PLACE_TOKENS: usize = 8;
@@ -31,7 +36,7 @@ pub enum Way {
 /// Results do not depend on how a matrix is cut into strips, or `m` into calls.
 ///
 /// # Panics
-/// Where there are more than [`STRIP_ROWS`] rows, `y` is not `m * n` long, or `scratch` was not fitted.
+/// Where there are more than [`strip_rows`] rows, `y` is not `m * n` long, or `scratch` was not fitted.
 #[inline]
 pub fn strip<T: Target>(target: T, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
     strip_by(target, T::WAY, product, y, scratch);
@@ -44,7 +49,7 @@ pub fn strip<T: Target>(target: T, product: Product<'_>, y: &mut [f32], scratch:
 #[inline]
 pub fn strip_by<T: Target>(target: T, way: Way, product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
     let (x, w) = (product.x(), product.w());
-    assert!(w.n() <= STRIP_ROWS && y.len() == x.m() * w.n(), "a strip of {} rows, y of {}", w.n(), y.len());
+    assert!(w.n() <= strip_rows(x.m()) && y.len() == x.m() * w.n(), "a strip of {} rows, y of {}", w.n(), y.len());
     if y.is_empty() {
         return;
     }
@@ -61,11 +66,22 @@ pub fn strip_by<T: Target>(target: T, way: Way, product: Product<'_>, y: &mut [f
         Rows::Q3_K(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q4_K(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q5_K(row) => quantized(target, way, row, product, y, scratch),
+        Rows::Q6_K(row) if way == Way::Octets && x.m() == 1 && w.k() > 0 => walked(target, row, product, y, scratch),
         Rows::Q6_K(row) => quantized(target, way, row, product, y, scratch),
         Rows::IQ4_NL(_) | Rows::IQ4_XS(_) | Rows::MXFP4(_) => {
             unreachable!("Product::new refuses types without a kernel")
         }
     }
+}
+
+/// One token by rows that are walked.
+fn walked<T: Target>(target: T, blocks: &[BlockQ6_K], product: Product<'_>, y: &mut [f32], scratch: &mut Scratch) {
+    let Acts::Q8_K(x) = product.x().typed() else { unreachable!("Product::new checks the format") };
+    let (row_blocks, steps) = (product.w().k() / BlockQ6_K::LEN, scratch.steps());
+    target.run(
+        #[inline(always)]
+        || octets::walk(target, blocks, row_blocks, x, y, steps),
+    );
 }
 
 fn quantized<T: Target, B: Quantized>(
@@ -78,36 +94,16 @@ fn quantized<T: Target, B: Quantized>(
 ) {
     let (Acts::Q8_0(x) | Acts::Q8_K(x)) = product.x().typed() else { unreachable!("Product::new checks the format") };
     let row_blocks = product.w().k() / B::LEN;
-    match (way, product.x().m()) {
+    match way {
         _ if row_blocks == 0 => y.fill(0.0),
-        (Way::InPlace, _) => {
+        Way::InPlace => {
             let wide = scratch.wide();
             target.run(
                 #[inline(always)]
                 || in_place(blocks, row_blocks, x, wide, y),
             );
         }
-        (Way::Octets, 1) => {
-            let steps = scratch.steps();
-            target.run(
-                #[inline(always)]
-                || octets::narrow::<T, B, 1>(target, blocks, row_blocks, x, y, steps),
-            );
-        }
-        (Way::Octets, 2) => {
-            let steps = scratch.steps();
-            target.run(
-                #[inline(always)]
-                || octets::narrow::<T, B, 2>(target, blocks, row_blocks, x, y, steps),
-            );
-        }
-        (Way::Octets, _) => {
-            let mut memory = scratch.panel();
-            target.run(
-                #[inline(always)]
-                || octets::panel(target, octets::InPlace { blocks, row_blocks }, row_blocks, x, y, &mut memory),
-            );
-        }
+        Way::Octets => by_octets(target, octets::InPlace { blocks, row_blocks }, x, y, scratch),
     }
 }
 
@@ -123,7 +119,7 @@ pub fn strip_interleaved<T: Target>(
     scratch: &mut Scratch,
 ) {
     let (x, w) = (product.x(), product.w());
-    assert!(w.n() <= STRIP_ROWS && y.len() == x.m() * w.n(), "a strip of {} rows, y of {}", w.n(), y.len());
+    assert!(w.n() <= strip_rows(x.m()) && y.len() == x.m() * w.n(), "a strip of {} rows, y of {}", w.n(), y.len());
     if y.is_empty() {
         return;
     }
@@ -137,7 +133,6 @@ pub fn strip_interleaved<T: Target>(
         GgmlType::Q3_K => interleaved::<T, BlockQ3_K>(target, product, y, scratch),
         GgmlType::Q4_K => interleaved::<T, BlockQ4_K>(target, product, y, scratch),
         GgmlType::Q5_K => interleaved::<T, BlockQ5_K>(target, product, y, scratch),
-        GgmlType::Q6_K => interleaved::<T, BlockQ6_K>(target, product, y, scratch),
         ty => unreachable!("{ty} is never interleaved"),
     }
 }
@@ -150,25 +145,28 @@ fn interleaved<T: Target, B: Quantized>(
 ) {
     let (Acts::Q8_0(x) | Acts::Q8_K(x)) = product.x().typed() else { unreachable!("Product::new checks the format") };
     let (n, row_blocks, records) = (product.w().n(), product.w().k() / B::LEN, product.w().records::<B>());
-    let rows = octets::Interleaved { n, records, row_blocks };
-    match product.x().m() {
-        _ if row_blocks == 0 => y.fill(0.0),
-        1 => target.run(
-            #[inline(always)]
-            || octets::direct::<T, B, 1>(target, rows, row_blocks, x, y),
-        ),
-        2 => target.run(
-            #[inline(always)]
-            || octets::direct::<T, B, 2>(target, rows, row_blocks, x, y),
-        ),
-        _ => {
-            let mut memory = scratch.panel();
-            target.run(
-                #[inline(always)]
-                || octets::panel(target, rows, row_blocks, x, y, &mut memory),
-            );
-        }
+    if row_blocks == 0 {
+        return y.fill(0.0);
     }
+    by_octets(target, octets::Interleaved { n, records, row_blocks }, x, y, scratch);
+}
+
+/// Eight rows side by side by all tokens.
+fn by_octets<T: Target, B: Quantized>(
+    target: T,
+    rows: impl octets::Rows<B>,
+    x: Q8Rows<'_>,
+    y: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    if y.len() <= octets::MOST_TOKENS * rows.n() {
+        return octets::direct(target, rows, x, y);
+    }
+    let mut memory = scratch.panel();
+    target.run(
+        #[inline(always)]
+        || octets::panel(target, rows, x, y, &mut memory),
+    );
 }
 
 fn by_floats<T: Target, E: Element>(

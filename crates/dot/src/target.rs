@@ -59,12 +59,6 @@ pub trait Target: Copy {
     /// Eight binary16 numbers, exactly; any NaN becomes some NaN.
     fn widen_f16(self, x: [F16; LANES]) -> Self::F32s;
 
-    /// The same of numbers that do not lie side by side.
-    fn gather_f16(self, x: [F16; LANES]) -> Self::F32s;
-
-    /// The first numbers of pairs that do not lie side by side, and the second ones.
-    fn gather_f16_pairs(self, x: [[F16; 2]; LANES]) -> [Self::F32s; 2];
-
     /// `x - by` in each byte, wrapping.
     fn sub_bytes(self, x: Self::Bytes, by: u8) -> Self::Bytes;
 
@@ -79,12 +73,6 @@ pub trait Target: Copy {
 
     /// `low | high << shift` in each byte, which nothing is shifted out of.
     fn join(self, low: Self::Bytes, high: Self::Bytes, shift: u32) -> Self::Bytes;
-
-    /// Of sixteen bytes the low nibbles, then the high ones.
-    fn nibbles(self, x: &[u8; 16]) -> Self::Bytes;
-
-    /// Byte `j` is `set` where bit `j` is, lowest first, else 0.
-    fn bits(self, bits: [u8; 4], set: u8) -> Self::Bytes;
 
     /// A sum of nothing.
     fn nothing(self) -> Self::Partial;
@@ -154,10 +142,6 @@ pub trait Target: Copy {
     /// Sixteen numbers as pairs.
     fn widen_pairs(self, x: [i8; 16]) -> Self::Pairs;
 
-    /// The eight scales and the eight minima that a block of Q4_K or Q5_K begins with (two floats, then six bits each), as
-    /// pairs of the same number.
-    fn six_bits(self, header: &[u8; 16]) -> [Self::Pairs; 2];
-
     /// What [`spread`](Self::spread) works by, to be made outside of loops.
     type Spreads: Copy;
 
@@ -172,13 +156,6 @@ pub trait Target: Copy {
 
     /// Lane `r` is the sum over the lanes of `rows[r]`.
     fn sum_lanes(self, rows: [Self::I32s; LANES]) -> Self::I32s;
-
-    /// Lane `r` is the sum over the lanes of `rows[r]`, each of four products of unsigned by signed bytes: any two of
-    /// those are within 2^15 - 1 by 4.
-    fn sum_partials(self, rows: [Self::Partial; LANES]) -> Self::I32s;
-
-    /// The same of products of signed bytes, without that bound.
-    fn sum_signed(self, rows: [Self::Partial; LANES]) -> Self::I32s;
 
     /// Lane `r` of `columns[c]` is lane `c` of `rows[r]`.
     fn transpose(self, rows: [Self::F32s; LANES]) -> [Self::F32s; LANES];

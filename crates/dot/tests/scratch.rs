@@ -2,7 +2,10 @@
 
 use keepq_act::{ActBuf, ActFormat};
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_dot::{Portable, Product, STRIP_ROWS, Scratch, strip};
+use keepq_dot::{Portable, Product, Scratch, strip};
+
+/// Rows of a strip of many tokens.
+const STRIP_ROWS: usize = 16;
 
 /// Fits `scratch` to `m` tokens by a strip of zeros, and multiplies.
 fn fit(scratch: &mut Scratch, ty: GgmlType, m: usize, k: usize) {

@@ -124,10 +124,10 @@ impl<'e> Driver<'e> {
         }
         let shared = y.len().saturating_mul(k) >= WORTH_SHARING;
         let threads = if shared { self.executor.threads() } else { 1 };
-        let mut strip = 1;
+        let mut grain = 1;
         for job in jobs() {
             workers.fit(threads, |worker| job.fit(self.tier, worker));
-            strip = strip.max(job.operands.strip(self.tier));
+            grain = grain.max(job.grain(self.tier));
         }
         let piece = |mut columns: ColumnsMut<'_>, worker: &mut Worker| {
             jobs().for_each(|job| job.run(self.tier, &mut columns, worker));
@@ -140,7 +140,7 @@ impl<'e> Driver<'e> {
             return Ok(());
         }
         // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
-        let width = n.div_ceil(threads * PIECES).next_multiple_of(strip);
+        let width = n.div_ceil(threads * PIECES).next_multiple_of(grain);
         let queue = Mutex::new(columns);
         self.share(workers, |worker| {
             while let Some(columns) = next(&queue, |queue| queue.take_front(width)) {

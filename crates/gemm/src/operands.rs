@@ -5,7 +5,7 @@ use std::ops::Range;
 use keepq_act::{ActFormat, ActRows, Acts};
 use keepq_blocks::{GgmlType, Matrix};
 use keepq_dot::kn::{self, KnMatrix};
-use keepq_dot::{Product, ProductError};
+use keepq_dot::{InterleavedRows, Product, ProductError};
 use keepq_simd::Tier;
 
 use crate::ColumnsMut;
@@ -15,11 +15,13 @@ use crate::scratch::Worker;
 /// the next ones costs one part in so many.
 const TOKENS: usize = 256;
 
-/// Weights in one of the two orientations.
+/// Weights in one of the layouts that there are kernels for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Weights<'a> {
     /// `w[n,k]`, of any type.
     Nk(Matrix<'a>),
+    /// `w[n,k]`, eight rows side by side.
+    Interleaved(InterleavedRows<'a>),
     /// `w[k,n]`.
     Kn(KnMatrix<'a>),
 }
@@ -28,6 +30,7 @@ impl<'a> Weights<'a> {
     pub(crate) fn ty(&self) -> GgmlType {
         match self {
             Self::Nk(w) => w.ty(),
+            Self::Interleaved(w) => w.ty(),
             Self::Kn(_) => GgmlType::BF16,
         }
     }
@@ -41,6 +44,7 @@ impl<'a> Weights<'a> {
     pub(crate) fn by(self, x: ActRows<'a>) -> Result<Operands<'a>, ProductError> {
         match self {
             Self::Nk(w) => Product::new(x, w).map(Operands::Nk),
+            Self::Interleaved(w) => Product::new(x, w).map(Operands::Interleaved),
             Self::Kn(w) => {
                 let Acts::F32(elements) = x.typed() else {
                     let (ty, wanted) = (GgmlType::BF16, ActFormat::F32);
@@ -59,6 +63,7 @@ impl<'a> Weights<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operands<'a> {
     Nk(Product<'a>),
+    Interleaved(Product<'a, InterleavedRows<'a>>),
     /// `m` tokens as floats.
     Kn {
         x: &'a [f32],
@@ -71,6 +76,7 @@ impl Operands<'_> {
     pub(crate) const fn m(&self) -> usize {
         match self {
             Self::Nk(product) => product.x().m(),
+            Self::Interleaved(product) => product.x().m(),
             Self::Kn { m, .. } => *m,
         }
     }
@@ -78,6 +84,7 @@ impl Operands<'_> {
     pub(crate) const fn n(&self) -> usize {
         match self {
             Self::Nk(product) => product.w().n(),
+            Self::Interleaved(product) => product.w().n(),
             Self::Kn { w, .. } => w.n(),
         }
     }
@@ -85,14 +92,15 @@ impl Operands<'_> {
     pub(crate) const fn k(&self) -> usize {
         match self {
             Self::Nk(product) => product.w().k(),
+            Self::Interleaved(product) => product.w().k(),
             Self::Kn { w, .. } => w.k(),
         }
     }
 
-    /// Columns of the output that are computed together.
-    pub(crate) const fn strip(&self, tier: Tier) -> usize {
+    /// Columns of the output that are computed together for so many tokens.
+    const fn strip(&self, tier: Tier, tokens: usize) -> usize {
         match self {
-            Self::Nk(_) => tier.strip_rows(),
+            Self::Nk(_) | Self::Interleaved(_) => tier.strip_rows(tokens),
             Self::Kn { .. } => kn::COLUMNS,
         }
     }
@@ -109,6 +117,7 @@ impl Operands<'_> {
     ) {
         match self {
             Self::Nk(product) => tier.strip(product.rows(columns).tokens(tokens), out, kernel),
+            Self::Interleaved(product) => tier.strip_interleaved(product.rows(columns).tokens(tokens), out, kernel),
             Self::Kn { x, w, .. } => {
                 let x = &x[tokens.start * w.k()..tokens.end * w.k()];
                 tier.kn_strip(x, *w, columns, out, partial);
@@ -132,12 +141,18 @@ impl<'a> Job<'a> {
         Self { operands, tokens: 0..operands.m(), rows: None }
     }
 
+    /// Columns of the output that should not be divided.
+    pub(crate) const fn grain(&self, tier: Tier) -> usize {
+        self.operands.strip(tier, TOKENS)
+    }
+
     /// Grows a worker to what any of the pair's tokens need: whichever these are, the next call finds it there.
     pub(crate) fn fit(&self, tier: Tier, worker: &mut Worker) {
         let tokens = TOKENS.min(self.operands.m());
-        worker.fit_tile(tokens * self.operands.strip(tier));
+        worker.fit_tile((1..=tokens).map(|tokens| tokens * self.operands.strip(tier, tokens)).max().unwrap_or(0));
         match &self.operands {
             Operands::Nk(product) => worker.kernel.fit(product),
+            Operands::Interleaved(product) => worker.kernel.fit(product),
             Operands::Kn { .. } => worker.fit_partial(tokens * kn::SCRATCH),
         }
     }
@@ -150,8 +165,9 @@ impl<'a> Job<'a> {
         // cache has to hold.
         for start in self.tokens.clone().step_by(TOKENS) {
             let tokens = start..self.tokens.end.min(start + TOKENS);
-            for first in all.clone().step_by(self.operands.strip(tier)) {
-                let strip = first..all.end.min(first + self.operands.strip(tier));
+            let width = self.operands.strip(tier, tokens.len());
+            for first in all.clone().step_by(width) {
+                let strip = first..all.end.min(first + width);
                 let place = first - all.start..strip.end - all.start;
                 let tokens = tokens.clone();
                 if tokens.len() == 1 {

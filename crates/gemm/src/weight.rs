@@ -5,8 +5,8 @@ use std::fmt;
 use bytemuck::cast_slice;
 use keepq_act::{ActFormat, SharedActs};
 use keepq_blocks::{Bf16, GgmlType, Matrix};
-use keepq_dot::ProductError;
 use keepq_dot::kn::KnMatrix;
+use keepq_dot::{Interleaved, ProductError};
 use keepq_simd::Tier;
 
 use crate::operands::Weights;
@@ -20,6 +20,9 @@ pub enum Residency {
     Keep,
     /// The file's own blocks, and nothing else: a type without a kernel is refused.
     Strict,
+    /// As [`Keep`](Self::Keep), but for types whose rows can be [interleaved](Interleaved): of these a copy is made in which eight rows
+    /// lie side by side, as large as the original. One token is multiplied faster by it; the results are the same.
+    Interleave,
     /// Expanded to bf16 `[n,k]` at load.
     ExpandNk,
     /// Expanded to bf16 `[k,n]` at load: the historical way, kept to be measured against.
@@ -30,7 +33,7 @@ pub enum Residency {
 
 impl Residency {
     /// What the environment asks for: `KEEPQ_CPU_REF=1` the reference, which wins over every other switch;
-    /// `KEEPQ_KEEP_QUANT=0` (or `off`, `false`) expansion; else the blocks are kept.
+    /// `KEEPQ_KEEP_QUANT=0` (or `off`, `false`) expansion; `KEEPQ_KEEP_QUANT=interleaved` interleaved copies; else the blocks are kept.
     ///
     /// # Errors
     /// [`ResidencyError`] where a variable has a value of neither kind.
@@ -38,7 +41,11 @@ impl Residency {
         if switch("KEEPQ_CPU_REF")? == Some(true) {
             return Ok(Self::Reference);
         }
-        Ok(if switch("KEEPQ_KEEP_QUANT")? == Some(false) { Self::ExpandKn } else { Self::Keep })
+        const KEEP: &str = "KEEPQ_KEEP_QUANT";
+        if std::env::var_os(KEEP).is_some_and(|value| value.eq_ignore_ascii_case("interleaved")) {
+            return Ok(Self::Interleave);
+        }
+        Ok(if switch(KEEP)? == Some(false) { Self::ExpandKn } else { Self::Keep })
     }
 }
 
@@ -80,17 +87,20 @@ pub struct Weight<'a> {
 #[derive(Clone, Debug)]
 enum Held<'a> {
     Kept(Matrix<'a>),
+    Interleaved(Interleaved),
     Nk { elements: Vec<Bf16>, tier: Option<Tier>, reason: Reason },
     Kn(Vec<Bf16>),
 }
 
-/// Why a weight was expanded.
+/// Why a weight was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The residency says so.
     Asked,
     /// The type cannot be multiplied in place.
     NoKernel,
+    /// It is not expanded: its rows are interleaved, as the residency says.
+    Interleaved,
 }
 
 impl fmt::Display for Reason {
@@ -98,21 +108,28 @@ impl fmt::Display for Reason {
         f.pad(match self {
             Self::Asked => "asked for",
             Self::NoKernel => "no kernel",
+            Self::Interleaved => "interleaved",
         })
     }
 }
 
 impl<'a> Weight<'a> {
-    /// Holds `matrix` as `residency` says. Only expansion allocates: `2 * n * k` bytes.
+    /// Holds `matrix` as `residency` says. Only copies allocate: `2 * n * k` bytes where expanded, as many as the matrix has, of a
+    /// multiple of eight rows, where interleaved.
     ///
     /// # Errors
     /// [`ProductError::NoKernel`] where the type cannot be multiplied in place and [`Residency::Strict`] allows nothing else.
     pub fn new(matrix: Matrix<'a>, residency: Residency) -> Result<Self, ProductError> {
         let nk = |tier, reason| Held::Nk { elements: expand_nk(&matrix), tier, reason };
         let held = match (residency, ActFormat::for_weights(matrix.ty())) {
-            (_, Some(ActFormat::F32)) | (Residency::Keep | Residency::Strict, Some(_)) => Held::Kept(matrix),
+            (Residency::Interleave, Some(_)) if Interleaved::supports(matrix.ty()) => {
+                Held::Interleaved(Interleaved::new(matrix)?)
+            }
+            (_, Some(ActFormat::F32)) | (Residency::Interleave | Residency::Keep | Residency::Strict, Some(_)) => {
+                Held::Kept(matrix)
+            }
             (Residency::Strict, None) => return Err(ProductError::NoKernel { ty: matrix.ty() }),
-            (Residency::Keep, None) => nk(None, Reason::NoKernel),
+            (Residency::Interleave | Residency::Keep, None) => nk(None, Reason::NoKernel),
             (Residency::ExpandNk, _) => nk(None, Reason::Asked),
             (Residency::Reference, _) => nk(Some(Tier::PORTABLE), Reason::Asked),
             (Residency::ExpandKn, _) => Held::Kn(expand_kn(&matrix)),
@@ -139,6 +156,7 @@ impl<'a> Weight<'a> {
             Held::Kept(_) => None,
             Held::Nk { elements, reason, .. } => Some((size_of_val(&elements[..]), *reason)),
             Held::Kn(elements) => Some((size_of_val(&elements[..]), Reason::Asked)),
+            Held::Interleaved(weights) => Some((weights.bytes(), Reason::Interleaved)),
         }
     }
 
@@ -164,6 +182,7 @@ impl<'a> Weight<'a> {
     pub(crate) fn view(&self) -> Weights<'_> {
         match &self.held {
             Held::Kept(matrix) => Weights::Nk(*matrix),
+            Held::Interleaved(weights) => Weights::Interleaved(weights.view()),
             Held::Nk { elements, .. } => {
                 let matrix = Matrix::new(GgmlType::BF16, self.n, self.k, cast_slice(elements));
                 Weights::Nk(matrix.expect("expanded to n * k elements"))
@@ -178,7 +197,7 @@ impl<'a> Weight<'a> {
     pub(crate) const fn tier(&self) -> Option<Tier> {
         match &self.held {
             Held::Nk { tier, .. } => *tier,
-            Held::Kept(_) | Held::Kn(_) => None,
+            Held::Kept(_) | Held::Interleaved(_) | Held::Kn(_) => None,
         }
     }
 }

@@ -6,6 +6,7 @@ mod common;
 use common::Problem;
 use keepq_act::ActBuf;
 use keepq_blocks::{Bf16, GgmlType, Matrix};
+use keepq_dot::Interleaved;
 use keepq_gemm::{Driver, Reason, Residency, Scratch, Serial, Weight};
 use keepq_simd::Tier;
 
@@ -43,6 +44,12 @@ fn blocks_are_kept_or_expanded_as_asked() {
         assert_eq!((kept.n(), kept.k(), kept.expansion()), (N, problem.k, None), "{}", problem.ty);
         let (kept, bytes) = (product(&kept, &problem.x), rounded(&problem.matrix()));
         let rounded = product(&bf16(&bytes, problem.k), &problem.x);
+        let interleaved = Weight::new(problem.matrix(), Residency::Interleave).unwrap();
+        // Of whole eights of rows.
+        let bytes = problem.matrix().bytes().len() / N * N.next_multiple_of(8);
+        let copied = Interleaved::supports(problem.ty).then_some((bytes, Reason::Interleaved));
+        assert_eq!(interleaved.expansion(), copied, "{}", problem.ty);
+        assert_eq!(product(&interleaved, &problem.x), kept, "{}", problem.ty);
         for residency in [Residency::ExpandNk, Residency::ExpandKn, Residency::Reference] {
             let weight = Weight::new(problem.matrix(), residency).unwrap();
             let expanded = (2 * N * problem.k, Reason::Asked);

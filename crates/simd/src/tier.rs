@@ -6,7 +6,7 @@ use std::ops::Range;
 use keepq_act::{ActBuf, ActError, ActFormat, ActRows, Encoding};
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, HeadCache};
-use keepq_dot::{Portable, InterleavedRows, Product, STRIP_ROWS, Scratch, Target};
+use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -111,10 +111,10 @@ impl Tier {
         }
     }
 
-    /// The most weight rows that [`strip`](Self::strip) takes.
+    /// The most weight rows that [`strip`](Self::strip) takes with `m` tokens: [`keepq_dot::strip_rows`].
     #[must_use]
-    pub const fn strip_rows(self) -> usize {
-        STRIP_ROWS
+    pub const fn strip_rows(self, m: usize) -> usize {
+        keepq_dot::strip_rows(m)
     }
 
     /// [`keepq_dot::strip`] on this tier.

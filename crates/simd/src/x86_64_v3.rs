@@ -41,13 +41,6 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn nibbles(self, x: &[u8; 16]) -> __m256i {
-        let both = self.avx2._mm256_broadcastsi128_si256(pulp::cast(*x));
-        let shifted = self.avx2._mm256_srlv_epi32(both, pulp::cast([0, 0, 0, 0, 4, 4, 4, 4]));
-        self.avx2._mm256_and_si256(shifted, self.avx._mm256_set1_epi8(15))
-    }
-
-    #[inline(always)]
     fn load_codes(self, x: &[i8; 32]) -> __m256i {
         pulp::cast(*x)
     }
@@ -73,24 +66,6 @@ impl Target for X86_64V3 {
     fn join(self, low: __m256i, high: __m256i, shift: u32) -> __m256i {
         let shifted = self.avx2._mm256_sll_epi16(high, self.sse2._mm_cvtsi32_si128(shift.cast_signed()));
         self.avx2._mm256_or_si256(low, shifted)
-    }
-
-    #[inline(always)]
-    fn bits(self, bits: [u8; 4], to: u8) -> __m256i {
-        const BYTE: [i8; 32] = {
-            let mut bytes = [0; 32];
-            let mut j = 0;
-            while j < 32 {
-                bytes[j] = (j / 8) as i8;
-                j += 1;
-            }
-            bytes
-        };
-        let bit = self.avx._mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
-        let bytes = self.avx._mm256_set1_epi32(i32::from_le_bytes(bits));
-        let bytes = self.avx2._mm256_shuffle_epi8(bytes, pulp::cast(BYTE));
-        let set = self.avx2._mm256_cmpeq_epi8(self.avx2._mm256_and_si256(bytes, bit), bit);
-        self.avx2._mm256_and_si256(set, self.avx._mm256_set1_epi8(to.cast_signed()))
     }
 
     #[inline(always)]
@@ -218,26 +193,6 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
-    fn gather_f16(self, [a, b, c, d, e, f, g, h]: [F16; LANES]) -> __m256 {
-        // In scalar registers: the units that put sixteen bits into a vector have enough to do.
-        let four = |a: F16, b: F16, c: F16, d: F16| {
-            u64::from(a.to_bits())
-                | u64::from(b.to_bits()) << 16
-                | u64::from(c.to_bits()) << 32
-                | u64::from(d.to_bits()) << 48
-        };
-        let bits = [four(a, b, c, d), four(e, f, g, h)];
-        self.cvtph(pulp::cast(bits))
-    }
-
-    #[inline(always)]
-    fn gather_f16_pairs(self, [a, b, c, d, e, f, g, h]: [[F16; 2]; LANES]) -> [__m256; 2] {
-        let pair = |[a, b]: [F16; 2]| u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16; // one load
-        let twos = |a, b| u64::from(pair(a)) | u64::from(pair(b)) << 32;
-        self.widen_halves(pulp::cast([twos(a, b), twos(c, d), twos(e, f), twos(g, h)]))
-    }
-
-    #[inline(always)]
     fn sub_bytes(self, x: __m256i, by: u8) -> __m256i {
         self.avx2._mm256_sub_epi8(x, self.avx._mm256_set1_epi8(by.cast_signed()))
     }
@@ -245,25 +200,6 @@ impl Target for X86_64V3 {
     #[inline(always)]
     fn widen_pairs(self, x: [i8; 16]) -> __m256i {
         self.avx2._mm256_cvtepi8_epi16(pulp::cast(x))
-    }
-
-    #[inline(always)]
-    fn six_bits(self, header: &[u8; 16]) -> [__m256i; 2] {
-        // Words: two floats, sixes of scales, sixes of minima, nibbles of both.
-        let header = pulp::cast(*header);
-        let and = |x, words: [i32; 4]| self.sse2._mm_and_si128(x, pulp::cast(words));
-        let low = self.sse2._mm_shuffle_epi32::<0b11_10_11_01>(header);
-        let low = and(
-            self.avx2._mm_srlv_epi32(low, pulp::cast([0, 0, 0, 4])),
-            [0x3f3f_3f3f, 0x0f0f_0f0f, 0x3f3f_3f3f, 0x0f0f_0f0f],
-        );
-        let high = self.sse2._mm_shuffle_epi32::<0b10_10_01_01>(header);
-        let high = and(self.sse2._mm_srli_epi16::<2>(high), [0, 0x3030_3030, 0, 0x3030_3030]);
-        let numbers = self.sse2._mm_or_si128(low, high);
-        [
-            self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpacklo_epi8(numbers, numbers)),
-            self.avx2._mm256_cvtepu8_epi16(self.sse2._mm_unpackhi_epi8(numbers, numbers)),
-        ]
     }
 
     // Where the compiler knows the shuffles it makes two of each, one of them across the halves of a register.
@@ -291,19 +227,6 @@ impl Target for X86_64V3 {
     fn sum_lanes(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
         let twos = |a, b| self.avx2._mm256_hadd_epi32(a, b);
         self.add_halves(twos(twos(a, b), twos(c, d)), twos(twos(e, f), twos(g, h)))
-    }
-
-    #[inline(always)]
-    fn sum_partials(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
-        let twos = |a, b| self.avx2._mm256_hadd_epi16(a, b);
-        let wide = |sums| self.avx2._mm256_madd_epi16(sums, self.avx._mm256_set1_epi16(1));
-        self.add_halves(wide(twos(twos(a, b), twos(c, d))), wide(twos(twos(e, f), twos(g, h))))
-    }
-
-    #[inline(always)]
-    fn sum_signed(self, [a, b, c, d, e, f, g, h]: [__m256i; 8]) -> __m256i {
-        let wide = |sums| self.avx2._mm256_madd_epi16(sums, self.avx._mm256_set1_epi16(1));
-        self.sum_lanes([wide(a), wide(b), wide(c), wide(d), wide(e), wide(f), wide(g), wide(h)])
     }
 
     #[inline(always)]

@@ -1,30 +1,60 @@
-//! Few tokens by rows that are side by side already: codes go from memory to the products.
+//! A few tokens by eight rows side by side, whose codes go from memory to the products.
 
 use keepq_act::Q8Rows;
 
-use super::octet::{Octet, Rows};
+use super::octet::Octet;
+use super::rows::Rows;
 use super::scales::Scales;
 use super::{products, step, widen};
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
-/// `y[t * n + r]`: the dots of all rows and `M` tokens.
+/// The most tokens for which this is faster than a panel.
+pub(crate) const MOST_TOKENS: usize = 6;
+
+/// Rows that are best taken together: of eight streams an odd number each, since a power of two of rows apart they would share the
+/// lines of a cache (0.85 to 0.9 of this, by sixteen).
+pub(crate) const DIRECT_ROWS: usize = 15 * LANES;
+
+/// `y[t * n + r]`: the dots of all rows and at most [`MOST_TOKENS`] tokens, four, two or one at a time: the rows that are read again
+/// lie in a cache by then.
+pub(crate) fn direct<T: Target, B: Quantized>(target: T, rows: impl Rows<B>, x: Q8Rows<'_>, y: &mut [f32]) {
+    let (n, row_blocks) = (rows.n(), rows.row_blocks());
+    let m = y.len() / n;
+    let mut done = 0;
+    while done < m {
+        let len = [4, 2, 1].into_iter().find(|len| done + len <= m).unwrap_or(1);
+        let x = x.blocks(done * row_blocks..(done + len) * row_blocks, B::GROUPS);
+        let y = &mut y[done * n..(done + len) * n];
+        match len {
+            4 => target.run(
+                #[inline(always)]
+                || tokens::<T, B, 4>(target, rows, x, y),
+            ),
+            2 => target.run(
+                #[inline(always)]
+                || tokens::<T, B, 2>(target, rows, x, y),
+            ),
+            _ => target.run(
+                #[inline(always)]
+                || tokens::<T, B, 1>(target, rows, x, y),
+            ),
+        }
+        done += len;
+    }
+}
+
+/// [`direct`] of `M` tokens.
 #[inline(always)]
-pub(crate) fn direct<T: Target, B: Quantized, const M: usize>(
-    target: T,
-    rows: impl Rows<B>,
-    row_blocks: usize,
-    x: Q8Rows<'_>,
-    y: &mut [f32],
-) {
-    let n = rows.n();
+fn tokens<T: Target, B: Quantized, const M: usize>(target: T, rows: impl Rows<B>, x: Q8Rows<'_>, y: &mut [f32]) {
+    let (n, row_blocks) = (rows.n(), rows.row_blocks());
     let mut tokens = [x; M];
     for t in 0..M {
         tokens[t] = x.blocks(t * row_blocks..(t + 1) * row_blocks, B::GROUPS);
     }
-    for first in (0..n).step_by(LANES) {
+    for i in 0..n.div_ceil(LANES) {
         let mut acc = [target.splat(0.0); M];
-        for (b, octet) in rows.octets(target, first, 0..row_blocks).enumerate() {
+        for (b, octet) in rows.stream(i).enumerate() {
             if B::SUB_BLOCKS {
                 super_block(target, octet, tokens, b, &mut acc);
             } else {
@@ -34,8 +64,11 @@ pub(crate) fn direct<T: Target, B: Quantized, const M: usize>(
         for t in 0..M {
             let mut lanes = [0.0; LANES];
             target.store(acc[t], &mut lanes);
-            let rows = LANES.min(n - first);
-            y[t * n + first..][..rows].copy_from_slice(&lanes[..rows]);
+            for r in 0..LANES {
+                if let Some(y) = y[t * n..][..n].get_mut(rows.row(i, r)) {
+                    *y = lanes[r];
+                }
+            }
         }
     }
 }
@@ -50,23 +83,26 @@ fn super_block<T: Target, B: Quantized, const M: usize>(
     acc: &mut [T::F32s; M],
 ) {
     let scales = Scales::new(target, octet);
-    let mut codes = [&[][..]; M];
-    let mut offsets = [target.splat_i32(0); M];
+    let (mut codes, mut sums) = ([&[][..]; M], [&[][..]; M]);
     for t in 0..M {
         codes[t] = &tokens[t].codes[b * 8..][..8];
-        let sums = &tokens[t].sums[b * 8..][..8];
-        if B::HAS_MIN || B::BIAS > 0 {
-            eight(
-                #[inline(always)]
-                |g| {
-                    // Sums of two sixteens by two numbers, or their sum by one: a sixteenth's share is that of its sub-block.
-                    offsets[t] = target.dot_pairs(offsets[t], scales.offsets::<B>(target, g), sums[g]);
-                },
-            );
-        }
+        sums[t] = &tokens[t].sums[b * 8..][..8];
+    }
+    let mut offsets = [target.splat_i32(0); M];
+    if B::HAS_MIN || B::BIAS > 0 {
+        eight(
+            #[inline(always)]
+            |g| {
+                // In sub-blocks of 32 both sums are multiplied by the same number.
+                let by = scales.offsets::<B>(target, g);
+                for t in 0..M {
+                    offsets[t] = target.settled_i32(target.dot_pairs(offsets[t], by, sums[t][g]));
+                }
+            },
+        );
     }
     let mut isum = if B::BIAS > 0 { offsets } else { [target.splat_i32(0); M] };
-    let mut sums = [[target.nothing(); M]; 8];
+    let mut partial = [[target.nothing(); M]; 8];
     B::octet_codes(
         target,
         octet,
@@ -74,11 +110,13 @@ fn super_block<T: Target, B: Quantized, const M: usize>(
         |g, q, w| {
             for t in 0..M {
                 let x = target.splat_bytes(codes[t][g].as_chunks().0[q]);
-                let sum = if q.is_multiple_of(B::QUADS) { target.nothing() } else { sums[g][t] };
-                sums[g][t] = products::<T, B>(target, sum, w, x);
-                if q % B::QUADS == B::QUADS - 1 {
-                    let scale = || scales.sub_block(target, (32 * g + 4 * q) / B::SUB_BLOCK);
-                    isum[t] = widen::<T, B>(target, isum[t], sums[g][t], scale);
+                let sum = if q.is_multiple_of(B::QUADS) { target.nothing() } else { partial[g][t] };
+                partial[g][t] = products::<T, B>(target, sum, w, x);
+            }
+            if q % B::QUADS == B::QUADS - 1 {
+                let scale = scales.sub_block(target, (32 * g + 4 * q) / B::SUB_BLOCK);
+                for t in 0..M {
+                    isum[t] = widen::<T, B>(target, isum[t], partial[g][t], || scale);
                 }
             }
         },

@@ -1,7 +1,7 @@
 //! Eight rows of weights side by side: how instruction sets with products of bytes multiply.
 //!
 //! A lane is a row, so that there is nothing to add up across lanes, and each lane's chain is the one that defines the
-//! result. Few tokens take the codes as they lie ([`narrow`]); for more of them rows are decoded once ([`panel`]).
+//! result. Few tokens take the codes as they lie ([`direct`]); for more of them rows are decoded once ([`panel`]).
 //!
 //! Codes are unsigned bytes with their bias left in, which the sums of activations take away again. Several products are
 //! added up in 16 bits before they are widened, as many as never overflow them ([`Quantized::QUADS`]); where they are widened
@@ -9,21 +9,22 @@
 //! the compiler is held to ([`Target::settled`]): it would make trees of the sums otherwise, and spill what these need.
 
 mod direct;
-mod narrow;
 mod octet;
 mod panel;
+mod rows;
 mod scales;
 mod tile;
+mod walk;
 
 use keepq_act::Q8Rows;
 
 use crate::columns::eight;
 use crate::{Quantized, Target};
-pub(crate) use direct::direct;
-pub(crate) use narrow::{MOST_TOKENS, Steps, narrow};
+pub(crate) use direct::{DIRECT_ROWS, MOST_TOKENS, direct};
 pub use octet::Octet;
-pub(crate) use octet::{InPlace, Interleaved};
 pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
+pub(crate) use rows::{InPlace, Interleaved, Rows};
+pub(crate) use walk::{Steps, walk};
 
 /// The codes and sums of block `b` of each token.
 #[derive(Clone, Copy)]

@@ -2,7 +2,8 @@
 
 use keepq_act::Q8Rows;
 
-use super::octet::{Octet, Rows};
+use super::octet::Octet;
+use super::rows::Rows;
 use super::scales::Scales;
 use super::tile::{TOKENS, tile};
 use crate::columns::eight;
@@ -60,12 +61,11 @@ pub(crate) struct Panel<'s> {
 pub(crate) fn panel<T: Target, B: Quantized>(
     target: T,
     rows: impl Rows<B>,
-    row_blocks: usize,
     x: Q8Rows<'_>,
     y: &mut [f32],
     panel: &mut Panel<'_>,
 ) {
-    let n = rows.n();
+    let (n, row_blocks) = (rows.n(), rows.row_blocks());
     let depth = DEPTH / B::GROUPS;
     y.fill(0.0);
     for first in (0..row_blocks).step_by(depth) {
