@@ -25,13 +25,14 @@ pub(crate) fn describe(settings: &Settings, report: &LoadReport) -> String {
     let threads = driver.executor().threads();
     let available: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
     let mut line = format!(
-        "tier {} of {}; {threads} thread{}; weights {}: {} in place, {} expanded",
+        "tier {} of {}; {threads} thread{}; weights {}: {} in place, {} {}",
         driver.tier(),
         available.join(", "),
         if threads == 1 { "" } else { "s" },
         held(settings.residency()),
         megabytes(report.kept_bytes as u64),
         megabytes(report.expanded_bytes as u64),
+        if settings.residency() == Residency::Interleave { "copied" } else { "expanded" },
     );
     let without_kernel = report.expansions.iter().filter(|expansion| expansion.reason == Reason::NoKernel);
     for Expansion { tensor, ty, bytes, .. } in without_kernel {
@@ -44,6 +45,7 @@ pub(crate) fn describe(settings: &Settings, report: &LoadReport) -> String {
 fn held(residency: Residency) -> &'static str {
     match residency {
         Residency::Keep | Residency::Strict => "kept as stored",
+        Residency::Interleave => "interleaved by eight rows",
         Residency::ExpandNk => "expanded to bf16 [n,k]",
         Residency::ExpandKn => "expanded to bf16 [k,n]",
         Residency::Reference => "expanded to bf16 [n,k] for the portable reference",

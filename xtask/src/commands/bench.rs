@@ -51,7 +51,7 @@ use summary::{ArmSummary, PeerSummary};
 /// The arguments of `bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// An arm to run, given once for each [default: all]
+    /// An arm to run, given once for each [default: before, after, oracle]
     #[arg(long = "arm", value_name = "ARM", value_enum)]
     arms: Vec<Arm>,
     /// The GGUF file, or any file of a set [default: a small one of this project's own, made in the cache]
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let ids = args.ids.as_deref().map(Replacement::of).transpose()?;
-    let arms = if args.arms.is_empty() { Arm::ALL.to_vec() } else { distinct(&args.arms) };
+    let arms = if args.arms.is_empty() { Arm::DEFAULT.to_vec() } else { distinct(&args.arms) };
 
     let peers: Vec<_> = builds.iter().flat_map(|build| Setting::ALL.map(|setting| Peer { build, setting })).collect();
 

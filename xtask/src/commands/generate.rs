@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Refuse a model with a type that has no kernel, instead of expanding its tensors
     #[arg(long)]
     strict: bool,
+    /// Copy the weights to rows interleaved by eight, which are multiplied faster
+    #[arg(long, conflicts_with = "strict")]
+    interleave: bool,
     /// Print JSON when all tokens are there, instead of text as it comes
     #[arg(long)]
     json: bool,
@@ -78,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
     let residency = match settings.residency() {
         Residency::Keep if args.strict => Residency::Strict,
+        Residency::Keep if args.interleave => Residency::Interleave,
         residency => residency,
     };
     let model = Model::load(&gguf, residency).with_context(file)?;

@@ -16,17 +16,21 @@ pub(crate) const MOST_TOKENS: usize = 6;
 /// lines of a cache (0.85 to 0.9 of this, by sixteen).
 pub(crate) const DIRECT_ROWS: usize = 15 * LANES;
 
-/// `y[t * n + r]`: the dots of all rows and at most [`MOST_TOKENS`] tokens, four, two or one at a time: the rows that are read again
-/// lie in a cache by then.
-pub(crate) fn direct<T: Target, B: Quantized>(target: T, rows: impl Rows<B>, x: Q8Rows<'_>, y: &mut [f32]) {
+/// `y[t * n + r]`: the dots of all rows and at most [`MOST_TOKENS`] tokens, four, two or one at a time: rows that are read again lie
+/// in a cache by then.
+pub(crate) fn direct<T: Target, B: Quantized, R: Rows<B>>(target: T, rows: R, x: Q8Rows<'_>, y: &mut [f32]) {
     let (n, row_blocks) = (rows.n(), rows.row_blocks());
     let m = y.len() / n;
     let mut done = 0;
     while done < m {
-        let len = [4, 2, 1].into_iter().find(|len| done + len <= m).unwrap_or(1);
-        let x = x.blocks(done * row_blocks..(done + len) * row_blocks, B::GROUPS);
-        let y = &mut y[done * n..(done + len) * n];
-        match len {
+        let at_once = match (m - done).min(R::TOKENS) {
+            4 => 4,
+            2 | 3 => 2,
+            _ => 1,
+        };
+        let x = x.blocks(done * row_blocks..(done + at_once) * row_blocks, B::GROUPS);
+        let y = &mut y[done * n..(done + at_once) * n];
+        match at_once {
             4 => target.run(
                 #[inline(always)]
                 || tokens::<T, B, 4>(target, rows, x, y),
@@ -40,7 +44,7 @@ pub(crate) fn direct<T: Target, B: Quantized>(target: T, rows: impl Rows<B>, x: 
                 || tokens::<T, B, 1>(target, rows, x, y),
             ),
         }
-        done += len;
+        done += at_once;
     }
 }
 

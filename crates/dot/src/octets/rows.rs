@@ -7,6 +7,9 @@ use crate::{LANES, Quantized, Target};
 
 /// Rows of blocks, taken eight by eight.
 pub(crate) trait Rows<B: Quantized>: Copy {
+    /// The most tokens, of 1, 2 and 4, that a stream is multiplied by at a time: with more, what is computed delays what is read.
+    const TOKENS: usize;
+
     /// How many rows there are.
     fn n(self) -> usize;
 
@@ -46,6 +49,8 @@ impl<'a, B: Quantized> InPlace<'a, B> {
 }
 
 impl<B: Quantized> Rows<B> for InPlace<'_, B> {
+    const TOKENS: usize = 4;
+
     #[inline(always)]
     fn n(self) -> usize {
         self.blocks.len() / self.row_blocks
@@ -92,6 +97,8 @@ pub(crate) struct Interleaved<'a, B> {
 }
 
 impl<B: Quantized> Rows<B> for Interleaved<'_, B> {
+    const TOKENS: usize = 2;
+
     #[inline(always)]
     fn n(self) -> usize {
         self.n

@@ -1,4 +1,4 @@
-//! [`Arm`]: the three ways to hold and multiply the same weights. They are one binary; the environment tells them apart.
+//! [`Arm`]: the ways to hold and multiply the same weights. They are one binary; the environment tells them apart.
 
 use std::fmt;
 
@@ -13,19 +13,23 @@ pub(super) enum Arm {
     After,
     /// The same bf16 values as before, portable kernels
     Oracle,
+    /// As after, but copied to rows interleaved by eight; runs only where asked for
+    Interleaved,
 }
 
 /// The variables that [`Arm::variable`] sets, one arm each.
 pub(super) const VARIABLES: [&str; 2] = ["KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"];
 
 impl Arm {
-    pub(super) const ALL: [Self; 3] = [Self::Before, Self::After, Self::Oracle];
+    /// Those that run where none is asked for.
+    pub(super) const DEFAULT: [Self; 3] = [Self::Before, Self::After, Self::Oracle];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Before => "before",
             Self::After => "after",
             Self::Oracle => "oracle",
+            Self::Interleaved => "interleaved",
         }
     }
 
@@ -35,6 +39,7 @@ impl Arm {
             Self::Before => Some(("KEEPQ_KEEP_QUANT", "0")),
             Self::After => None,
             Self::Oracle => Some(("KEEPQ_CPU_REF", "1")),
+            Self::Interleaved => Some(("KEEPQ_KEEP_QUANT", "interleaved")),
         }
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Comparison {
     /// Leads up to this excuse another token of the arm after; none where it is not known for the model.
     pub(super) excuse_threshold: Option<f32>,
     arms: Vec<(Arm, Option<Divergence>)>,
+    /// Where the interleaved arm differs from the arm after, which computes the same.
+    interleaved: Option<usize>,
 }
 
 impl Comparison {
@@ -50,7 +52,9 @@ impl Comparison {
         let find = |arm| summaries.iter().find(|summary| summary.arm == arm);
         let reference = find(Arm::Oracle).or_else(|| find(Arm::Before));
         let divergence = |summary: &ArmSummary| reference.and_then(|reference| first_divergence(summary, reference));
+        let both = find(Arm::Interleaved).zip(find(Arm::After));
         Self {
+            interleaved: both.and_then(|(a, b)| first_difference(&a.figures.ids, &b.figures.ids)),
             reference: reference.map(|reference| reference.arm),
             excuse_threshold,
             arms: summaries.iter().map(|summary| (summary.arm, divergence(summary))).collect(),
@@ -65,14 +69,17 @@ impl Comparison {
     /// What must not be, a line each.
     pub(super) fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
+        if let Some(position) = self.interleaved {
+            failures.push(format!("arm interleaved differs from after at token {position}: the two must be equal"));
+        }
         for &(arm, divergence) in &self.arms {
             let Some(Divergence { position, oracle_lead }) = divergence else { continue };
             let differs = format!("arm {arm} differs from the oracle at token {position}");
             match (arm, self.excuse_threshold) {
-                (Arm::After, Some(threshold)) if oracle_lead > threshold => {
+                (Arm::After | Arm::Interleaved, Some(threshold)) if oracle_lead > threshold => {
                     failures.push(format!("{differs}, where the oracle leads by {oracle_lead}, above {threshold}"));
                 }
-                (Arm::After, _) => {}
+                (Arm::After | Arm::Interleaved, _) => {}
                 (Arm::Before | Arm::Oracle, _) => failures.push(format!("{differs}: the two must be equal")),
             }
         }
@@ -102,6 +109,15 @@ mod tests {
 
     fn summary(arm: Arm, ids: [u32; 3]) -> ArmSummary {
         example::arm(arm, &[run(ids)])
+    }
+
+    #[test]
+    fn interleaved_must_be_after() {
+        let arms = [summary(Arm::Interleaved, [7, 8, 9]), summary(Arm::After, [7, 8, 9])];
+        assert!(Comparison::new(&arms, None).failures().is_empty());
+        let arms = [summary(Arm::Interleaved, [7, 6, 9]), summary(Arm::After, [7, 8, 9])];
+        let failures = Comparison::new(&arms, None).failures();
+        assert_eq!(failures, ["arm interleaved differs from after at token 1: the two must be equal"]);
     }
 
     #[test]
