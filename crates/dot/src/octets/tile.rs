@@ -3,7 +3,7 @@
 use keepq_act::Q8Rows;
 
 use super::panel::{DEPTH, Group, Panel, ROWS};
-use super::{Tokens, add_products, step};
+use super::{products, step, widen};
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
@@ -107,7 +107,7 @@ fn super_blocks<T: Target, B: Quantized>(
             let x = x.codes.map(|codes| &codes[g]);
             let codes = |q: usize, half: usize| target.load_bytes(&codes[g][half].0[q]);
             let scale = |j: usize, half: usize| target.load_pairs(&groups[g][half].scales[j]);
-            add_products::<T, B, 2, TOKENS>(target, x, codes, scale, &mut isum);
+            add_products::<T, B>(target, x, codes, scale, &mut isum);
         }
         for half in 0..2 {
             let floats = panel.heads[b][half].0.each_ref().map(|floats| target.load(floats));
@@ -162,13 +162,7 @@ fn small_blocks<T: Target, B: Quantized>(
         let x = [&tokens[0].codes[b], &tokens[1].codes[b], &tokens[2].codes[b], &tokens[3].codes[b]];
         let mut isum = [[target.splat_i32(0); 2]; TOKENS];
         let codes = |q: usize, half: usize| target.load_bytes(&panel.codes[b][half].0[q]);
-        add_products::<T, B, 2, TOKENS>(
-            target,
-            x,
-            codes,
-            |_, _| unreachable!("blocks of 32 have no sub-blocks"),
-            &mut isum,
-        );
+        add_products::<T, B>(target, x, codes, |_, _| unreachable!("blocks of 32 have no sub-blocks"), &mut isum);
         for half in 0..2 {
             let [d, m] = panel.heads[b][half].0.each_ref().map(|floats| target.load(floats));
             for t in 0..TOKENS {
@@ -201,4 +195,103 @@ fn float_sums<T: Target, B: Quantized>(target: T, tokens: [Q8Rows<'_>; TOKENS]) 
         }
     }
     floats
+}
+
+/// The codes and sums of block `b` of each token.
+#[derive(Clone, Copy)]
+struct Tokens<'x> {
+    codes: [&'x [[i8; 32]]; TOKENS],
+    sums: [&'x [[i16; 2]]; TOKENS],
+}
+
+impl<'x> Tokens<'x> {
+    #[inline(always)]
+    fn new<B: Quantized>(x: [Q8Rows<'x>; TOKENS], b: usize) -> Self {
+        let mut tokens = Self { codes: [&[]; TOKENS], sums: [&[]; TOKENS] };
+        for t in 0..TOKENS {
+            tokens.codes[t] = &x[t].codes[b * B::GROUPS..][..B::GROUPS];
+            tokens.sums[t] = &x[t].sums[b * B::GROUPS..][..B::GROUPS];
+        }
+        tokens
+    }
+}
+
+/// Adds the products of a group of 32 elements to `isum`, for each eight of rows and each token.
+///
+/// `codes(q, half)` are those of elements `4 q` to `4 q + 3`, `scale(j, half)` is that of the group's sub-block `j`.
+#[inline(always)]
+fn add_products<T: Target, B: Quantized>(
+    target: T,
+    x: [&[i8; 32]; TOKENS],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; 2]; TOKENS],
+) {
+    if B::QUADS <= 2 {
+        add_few_products::<T, B>(target, x, codes, scale, isum);
+        return;
+    }
+    let mut sum = [[target.nothing(); 2]; TOKENS];
+    eight(
+        #[inline(always)]
+        |q| {
+            if q.is_multiple_of(B::QUADS) {
+                sum = [[target.nothing(); 2]; TOKENS];
+            }
+            let w = [codes(q, 0), codes(q, 1)];
+            for t in 0..TOKENS {
+                let x = target.splat_bytes(x[t].as_chunks().0[q]);
+                for half in 0..2 {
+                    sum[t][half] = products::<T, B>(target, sum[t][half], w[half], x);
+                }
+            }
+            if q % B::QUADS == B::QUADS - 1 {
+                for t in 0..TOKENS {
+                    for half in 0..2 {
+                        let scale = || scale(4 * q / B::SUB_BLOCK, half);
+                        isum[t][half] = widen::<T, B>(target, isum[t][half], sum[t][half], scale);
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// [`add_products`] where no more than two quads are added up in 16 bits: their codes stay in registers, and each token's sum
+/// is widened at once.
+#[inline(always)]
+fn add_few_products<T: Target, B: Quantized>(
+    target: T,
+    x: [&[i8; 32]; TOKENS],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; 2]; TOKENS],
+) {
+    eight(
+        #[inline(always)]
+        |first| {
+            if !first.is_multiple_of(B::QUADS) {
+                return;
+            }
+            let mut w = [[codes(first, 0); 2]; 2];
+            for i in 0..B::QUADS {
+                for half in 0..2 {
+                    w[i][half] = codes(first + i, half);
+                }
+            }
+            for t in 0..TOKENS {
+                let mut sum = [target.nothing(); 2];
+                for i in 0..B::QUADS {
+                    let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
+                    for half in 0..2 {
+                        sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
+                    }
+                }
+                for half in 0..2 {
+                    let scale = || scale(4 * first / B::SUB_BLOCK, half);
+                    isum[t][half] = widen::<T, B>(target, isum[t][half], sum[half], scale);
+                }
+            }
+        },
+    );
 }
