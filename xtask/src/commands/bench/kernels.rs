@@ -75,6 +75,9 @@ pub(super) struct Options {
     /// With --kernels, a folder with ik_llama.cpp's libggml.so, to run it beside all types
     #[arg(long, value_name = "DIR", requires = "kernels")]
     ik_llama: Option<PathBuf>,
+    /// With --kernels, multiply by copies of the weights whose rows are interleaved, for the types that have them
+    #[arg(long, requires = "kernels")]
+    interleaved: bool,
 }
 
 /// What `bench --kernels` shares with `bench`.
@@ -143,14 +146,21 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     for case in cases {
         progress.set_message(case.to_string());
         let operands = Operands::of(&case)?;
-        let mut ours = Ours::new(case, &operands, tier, executor)?;
+        let mut ours = Ours::new(case, &operands, tier, executor, args.interleaved)?;
         rows.push(measure(&case, &operands, &mut ours, &mut peers, turns, turn).with_context(|| case.to_string())?);
         progress.inc(1);
     }
     progress.finish_and_clear();
     let limits = BeforeAndAfter { threads, before, after: Limits::measure(threads) };
     let programs = peers.all.iter().map(|peer| peer.process.program.clone()).collect();
-    let report = Report { tier: tier.name(), machine: machine.and_after(), programs, limits, rows };
+    let report = Report {
+        tier: tier.name(),
+        interleaved: args.interleaved,
+        machine: machine.and_after(),
+        programs,
+        limits,
+        rows,
+    };
     files::print(&if shared.json { report.json()? } else { report.to_string() })
 }
 
@@ -316,6 +326,7 @@ mod tests {
             onnxruntime: None,
             candle: None,
             ik_llama: None,
+            interleaved: false,
         };
         let cases = |n: &[usize], k: &[usize]| args(n, k).cases(1).map_err(|error| error.to_string());
         let shapes: Vec<_> = cases(&[5, 6], &[256, 512]).expect("pairs").iter().map(|case| (case.n, case.k)).collect();

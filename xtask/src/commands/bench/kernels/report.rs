@@ -12,6 +12,8 @@ use super::times::geometric_mean;
 /// All that is told.
 pub(super) struct Report {
     pub(super) tier: &'static str,
+    /// Whether our weights are interleaved, for the types that have that.
+    pub(super) interleaved: bool,
     pub(super) machine: Machine,
     /// Who multiplied beside us.
     pub(super) programs: Vec<Program>,

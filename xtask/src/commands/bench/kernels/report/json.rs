@@ -1,6 +1,7 @@
 //! The result as JSON: a line for the machine's limits, then a line a row.
 
 use anyhow::Result;
+use keepq_dot::Interleaved;
 use serde::Serialize;
 
 use super::super::super::machine::Machine;
@@ -48,6 +49,8 @@ struct RowLine<'r> {
     reps: usize,
     /// Repetitions that the figures are of; with none of them they are of all.
     kept_reps: usize,
+    /// Whether our weights were interleaved copies.
+    interleaved: bool,
 }
 
 #[derive(Serialize)]
@@ -101,6 +104,7 @@ impl Report {
             op: "matmul",
             ty: row.case.ty.name(),
             tier: self.tier,
+            interleaved: self.interleaved && Interleaved::supports(row.case.ty),
             n: row.case.n,
             k: row.case.k,
             m: row.case.m,

@@ -25,7 +25,12 @@ impl fmt::Display for Report {
         for Program { name, path, about, .. } in &self.programs {
             writeln!(f, "peer     {name}: {path}, {about}")?;
         }
-        writeln!(f, "run      tier {}, threads {threads}, activations quantized in each multiplication\n", self.tier)?;
+        let weights = if self.interleaved { "interleaved where the type has that" } else { "in place" };
+        writeln!(
+            f,
+            "run      tier {}, threads {threads}, weights {weights}, activations quantized in each multiplication\n",
+            self.tier
+        )?;
         f.write_str(&self.limits_table())?;
         writeln!(f)?;
         f.write_str(&self.table())?;
