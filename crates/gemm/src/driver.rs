@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::{Mutex, PoisonError};
 
-use keepq_act::ActRows;
+use keepq_act::{ActRows, Encoding};
 use keepq_blocks::Matrix;
 use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
@@ -12,11 +12,15 @@ use crate::operands::{Job, Operands, Weights};
 use crate::scratch::{Worker, Workers};
 use crate::{ColumnsMut, Executor, MatmulError, Scratch};
 
-/// Pieces a thread gets on average: enough that one that starts late, or is interrupted, leaves work for the others.
-const PIECES: usize = 4;
+/// Each piece is one part in so many of what a thread would get of the columns that are left: pieces become smaller to the end, so that the
+/// threads end together, also where one starts late or is interrupted.
+const PIECES: usize = 2;
 
 /// Multiply-adds below which entering a pool costs more than it saves.
 const WORTH_SHARING: usize = 1 << 16;
+
+/// Elements to be quantized that are worth sharing, and that a thread gets at a time.
+const ELEMENTS: usize = 1 << 13;
 
 /// A tier and an executor: what runs, and who runs it. Copy it freely.
 #[derive(Clone, Copy)]
@@ -78,6 +82,19 @@ impl<'e> Driver<'e> {
         self.multiply(Weights::Kn(w).by(x)?, y, scratch)
     }
 
+    /// [`Tier::encode`] on all threads, where there is enough for them.
+    pub fn encode(&self, encoding: Encoding<'_>) {
+        if encoding.elements() <= ELEMENTS || self.executor.threads() == 1 {
+            return self.tier.encode(encoding);
+        }
+        let queue = Mutex::new(encoding);
+        self.executor.run(&|| {
+            while let Some(piece) = next(&queue, |queue| queue.take_front(ELEMENTS)) {
+                self.tier.encode(piece);
+            }
+        });
+    }
+
     /// Calls `work(i, row, memory)` for each of the rows of `width` elements of `out`, on all threads. `memory` is
     /// scratch of `memory` floats, with any contents.
     pub fn for_each_row(
@@ -91,8 +108,16 @@ impl<'e> Driver<'e> {
         if width == 0 {
             return;
         }
-        scratch.workers.fit(self.executor.threads(), |worker| worker.fit_tile(memory));
-        let queue = Mutex::new(out.chunks_mut(width).enumerate());
+        let threads = if out.len() > width { self.executor.threads() } else { 1 };
+        scratch.workers.fit(threads, |worker| worker.fit_tile(memory));
+        let rows = out.chunks_mut(width).enumerate();
+        if threads == 1 {
+            if let Some(mut worker) = scratch.workers.claim() {
+                rows.for_each(|(i, row)| work(i, row, &mut worker.tile[..memory]));
+            }
+            return;
+        }
+        let queue = Mutex::new(rows);
         self.share(&scratch.workers, |worker| {
             while let Some((i, row)) = next(&queue, Iterator::next) {
                 work(i, row, &mut worker.tile[..memory]);
@@ -140,10 +165,10 @@ impl<'e> Driver<'e> {
             return Ok(());
         }
         // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
-        let width = n.div_ceil(threads * PIECES).next_multiple_of(strip);
+        let width = |left: usize| left.div_ceil(threads * PIECES).next_multiple_of(strip);
         let queue = Mutex::new(columns);
         self.share(workers, |worker| {
-            while let Some(columns) = next(&queue, |queue| queue.take_front(width)) {
+            while let Some(columns) = next(&queue, |queue| queue.take_front(width(queue.columns().len()))) {
                 piece(columns, worker);
             }
         });

@@ -48,7 +48,9 @@ mod weight_stack;
 pub use columns::ColumnsMut;
 pub use driver::Driver;
 pub use error::{ExecutorError, MatmulError, StackError};
-pub use executor::{Executor, MOST_THREADS, Rayon, Serial, threads_from_env};
+pub use executor::{
+    Executor, MOST_THREADS, Rayon, Serial, Team, default_executor, executor_from_env, threads_from_env,
+};
 pub use indexed::Route;
 pub use scratch::Scratch;
 pub use weight::{Reason, Residency, ResidencyError, Weight};
