@@ -1,9 +1,9 @@
 //! All interleavings of a team's threads, by loom: `RUSTFLAGS="--cfg loom" cargo test -p keepq-gemm --test loom --release`.
 //!
-//! The module under test is the team's own file, on loom's primitives in place of the standard library's. Loom finds steps that are
-//! lost, done twice, or begun too late, and threads that wait for ever; a worker that still used a step's borrows after the
-//! step would touch a loom cell that has been dropped.
+//! The module under test is the team's own file, on loom's primitives in place of the standard library's. What is found: steps that are
+//! not done, threads that wait for ever, and borrows of a step that are used after it.
 #![cfg(loom)]
+#![allow(unsafe_code, reason = "loom's cells give raw pointers")]
 
 #[path = "../src/executor/team/meeting.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -23,10 +23,21 @@ mod sync {
 
 use std::panic::{self, AssertUnwindSafe};
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread::{self, JoinHandle};
 use meeting::Meeting;
+
+/// Two threads are stopped in so many places where they could have gone on, three in one fewer: each more makes it minutes.
+const PREEMPTIONS: usize = 3;
+
+/// Runs `model` in each order that its threads can take turns in, with so many preemptions.
+fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut explorer = loom::model::Builder::new();
+    explorer.preemption_bound = Some(preemptions);
+    explorer.check(model);
+}
 
 /// A meeting with so many workers.
 fn meeting(workers: usize) -> (Arc<Meeting>, Vec<JoinHandle<()>>) {
@@ -44,21 +55,30 @@ fn end(meeting: &Meeting, workers: Vec<JoinHandle<()>>) {
     workers.into_iter().for_each(|worker| worker.join().expect("a worker that came home"));
 }
 
-/// A step that takes pieces from a queue, as the driver's do. All are done when it has returned, each once.
+/// How often a piece was done.
+struct Piece(UnsafeCell<usize>);
+
+// SAFETY: whoever accesses one says why no one else does, and loom sees whether it is so.
+unsafe impl Sync for Piece {}
+
+/// A step that takes pieces from a queue, as the driver's do. All are done when it has returned, each once, and it is seen
+/// without further synchronisation, which the cells watch over.
 fn step(meeting: &Meeting, pieces: usize) {
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (next, done) = (AtomicUsize::new(0), [Piece(UnsafeCell::new(0)), Piece(UnsafeCell::new(0))]);
     meeting.run(&|| {
-        while next.fetch_add(1, Ordering::Relaxed) < pieces {
-            done.fetch_add(1, Ordering::Relaxed);
+        while let Some(piece) = done[..pieces].get(next.fetch_add(1, Ordering::Relaxed)) {
+            // SAFETY: each piece is taken once, so that this is the only access until the step is over.
+            piece.0.with_mut(|times| unsafe { *times += 1 });
         }
     });
-    assert_eq!(done.load(Ordering::Relaxed), pieces);
+    // SAFETY: the step is over, and with it all others' access; loom fails where it is not.
+    done[..pieces].iter().for_each(|piece| piece.0.with(|times| assert_eq!(unsafe { *times }, 1)));
 }
 
 /// The worker comes before, during or after each step: parked or not, it misses no more than the work, and nobody waits for it.
 #[test]
 fn steps_with_a_worker_that_may_be_late() {
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         step(&meeting, 1);
         step(&meeting, 1);
@@ -68,7 +88,7 @@ fn steps_with_a_worker_that_may_be_late() {
 
 #[test]
 fn steps_of_a_pass() {
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         meeting.enter(&mut || step(&meeting, 1));
         step(&meeting, 1);
@@ -78,9 +98,7 @@ fn steps_of_a_pass() {
 
 #[test]
 fn two_workers() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore(PREEMPTIONS - 1, || {
         let (meeting, workers) = meeting(2);
         meeting.enter(&mut || step(&meeting, 2));
         end(&meeting, workers);
@@ -91,7 +109,7 @@ fn two_workers() {
 #[test]
 fn a_panic_goes_on_in_the_caller() {
     panic::set_hook(Box::new(|_| ()));
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         let calls = AtomicUsize::new(0);
         let step_of_panics = || {
@@ -111,7 +129,7 @@ fn a_panic_goes_on_in_the_caller() {
 #[test]
 fn a_panic_of_a_worker_alone() {
     panic::set_hook(Box::new(|_| ()));
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         let caller = thread::current().id();
         let panicked = AtomicUsize::new(0);
@@ -133,9 +151,7 @@ fn a_panic_of_a_worker_alone() {
 /// The second works alone, or after the first.
 #[test]
 fn two_callers() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore(PREEMPTIONS - 1, || {
         let (meeting, mut workers) = meeting(1);
         let second = Arc::clone(&meeting);
         workers.push(thread::spawn(move || second.enter(&mut || step(&second, 1))));
@@ -147,7 +163,7 @@ fn two_callers() {
 
 #[test]
 fn a_step_in_a_step() {
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         meeting.run(&|| step(&meeting, 1));
         end(&meeting, workers);
@@ -157,11 +173,11 @@ fn a_step_in_a_step() {
 /// Workers are sent home wherever they are: not yet there, spinning, parked.
 #[test]
 fn workers_go_home() {
-    loom::model(|| {
+    explore(PREEMPTIONS - 1, || {
         let (meeting, workers) = meeting(2);
         end(&meeting, workers);
     });
-    loom::model(|| {
+    explore(PREEMPTIONS, || {
         let (meeting, workers) = meeting(1);
         meeting.enter(&mut || ());
         end(&meeting, workers);
