@@ -12,9 +12,12 @@ use crate::operands::{Job, Operands, Weights};
 use crate::scratch::{Worker, Workers};
 use crate::{ColumnsMut, Executor, MatmulError, Scratch};
 
-/// Each piece is one part in so many of what a thread would get of the columns that are left: pieces become smaller to the end, so that the
+/// A piece is one part in so many of a thread's share of the columns that are left. Pieces become smaller to the end, so that
 /// threads end together, also where one starts late or is interrupted.
 const PIECES: usize = 2;
+
+/// Bytes of weights, times tokens, that are not cut further before a thread's share is: memory is read fast in long pieces.
+const STREAM: usize = 1 << 18;
 
 /// Multiply-adds below which entering a pool costs more than it saves.
 const WORTH_SHARING: usize = 1 << 16;
@@ -149,10 +152,11 @@ impl<'e> Driver<'e> {
         }
         let shared = y.len().saturating_mul(k) >= WORTH_SHARING;
         let threads = if shared { self.executor.threads() } else { 1 };
-        let mut strip = 1;
+        let (mut strip, mut bytes_a_column) = (1, 0);
         for job in jobs() {
             workers.fit(threads, |worker| job.fit(self.tier, worker));
             strip = strip.max(job.operands.strip(self.tier));
+            bytes_a_column = job.bytes_a_column().saturating_add(bytes_a_column);
         }
         let piece = |mut columns: ColumnsMut<'_>, worker: &mut Worker| {
             jobs().for_each(|job| job.run(self.tier, &mut columns, worker));
@@ -165,7 +169,11 @@ impl<'e> Driver<'e> {
             return Ok(());
         }
         // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
-        let width = |left: usize| left.div_ceil(threads * PIECES).next_multiple_of(strip);
+        let stream = STREAM / bytes_a_column.max(1);
+        let width = |left: usize| {
+            let share = left.div_ceil(threads);
+            share.div_ceil(PIECES).max(stream).min(share).next_multiple_of(strip)
+        };
         let queue = Mutex::new(columns);
         self.share(workers, |worker| {
             while let Some(columns) = next(&queue, |queue| queue.take_front(width(queue.columns().len()))) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use keepq_act::{ActFormat, ActRows, Acts};
-use keepq_blocks::{GgmlType, Matrix};
+use keepq_blocks::{Bf16, GgmlType, Matrix};
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::{Product, ProductError};
 use keepq_simd::Tier;
@@ -89,6 +89,14 @@ impl Operands<'_> {
         }
     }
 
+    /// Bytes of the weights of one column.
+    fn row_bytes(&self) -> usize {
+        match self {
+            Self::Nk(product) => product.w().bytes().len() / product.w().n().max(1),
+            Self::Kn { w, .. } => w.k() * size_of::<Bf16>(),
+        }
+    }
+
     /// Columns of the output that are computed together.
     pub(crate) const fn strip(&self, tier: Tier) -> usize {
         match self {
@@ -140,6 +148,11 @@ impl<'a> Job<'a> {
             Operands::Nk(product) => worker.kernel.fit(product),
             Operands::Kn { .. } => worker.fit_partial(tokens * kn::SCRATCH),
         }
+    }
+
+    /// Bytes of weights that a column meets, counted for each token.
+    pub(crate) fn bytes_a_column(&self) -> usize {
+        self.operands.row_bytes().saturating_mul(self.tokens.len())
     }
 
     /// Computes the columns of the tokens' rows, strip after strip.

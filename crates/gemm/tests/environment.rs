@@ -7,7 +7,7 @@ use keepq_gemm::{Residency, executor_from_env, threads_from_env};
 
 const VARIABLES: [&str; 4] = ["KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF", "KEEPQ_THREADS", "KEEPQ_EXECUTOR"];
 
-/// The test below in a process where `variables` are set, and no others of ours: what it prints after `label`.
+/// What the test below prints after `label` in a process where `variables` are set, and no others of ours.
 fn printed(label: &str, variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(env::current_exe().expect("this program"));
     child.args(["--ignored", "--exact", "what_is_asked_for", "--nocapture"]).stderr(Stdio::null());
@@ -21,6 +21,7 @@ fn printed(label: &str, variables: &[(&str, &str)]) -> String {
     text[start..].lines().next().unwrap_or_default().to_owned()
 }
 
+/// The residency and the threads.
 fn asked_for(variables: &[(&str, &str)]) -> String {
     printed("asked: ", variables)
 }

@@ -40,8 +40,8 @@ struct Agenda {
     busy: usize,
     /// What the first of them panicked with that did.
     panic: Option<Payload>,
-    /// Workers that are parked.
-    parked: usize,
+    /// Whether workers have parked since they were last called.
+    parked: bool,
     /// Whether the caller is.
     caller_parked: bool,
     /// Passes under way: workers spin for the next step while there are any.
@@ -148,9 +148,8 @@ impl Meeting {
                 patient = spin_until(|| self.news.load(Ordering::Relaxed) != news);
                 agenda = self.agenda();
             } else {
-                agenda.parked += 1;
+                agenda.parked = true;
                 agenda = self.called.wait(agenda).unwrap_or_else(PoisonError::into_inner);
-                agenda.parked -= 1;
                 patient = true;
             }
         }
@@ -179,7 +178,7 @@ impl Meeting {
     fn tell(&self, change: impl FnOnce(&mut Agenda)) {
         let mut agenda = self.agenda();
         change(&mut agenda);
-        let parked = agenda.parked > 0;
+        let parked = mem::take(&mut agenda.parked);
         drop(agenda);
         // After the lock is free, so that those who spin find it free.
         self.news.fetch_add(1, Ordering::Relaxed);
