@@ -85,7 +85,7 @@ fn quantizing_and_multiplying() {
 fn products_that_a_team_shares() {
     let team = Team::new(2).unwrap();
     let driver = Driver::new(Tier::best(), &team);
-    let problem = Problem::with_k(&TYPES[0], 40, 301, 512);
+    let problem = Problem::with_k(TYPES[0], 40, 301, 512);
     let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), vec![0.0; 40 * 301]);
     let weight = Weight::new(problem.matrix(), Residency::Keep).unwrap();
     let found = allocations(|| {
