@@ -1,4 +1,4 @@
-//! What a team promises: each piece once, panics that go on in the caller, no waiting for who is not there.
+//! What a team promises: each piece once, panics that go on in the caller, and that any number of callers may have it.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -117,23 +117,21 @@ fn the_callers_own_panic_waits_for_the_workers() {
     assert!(has_returned.load(Ordering::Acquire), "what the step borrows is in use until then");
 }
 
-/// Outside of a pass a worker is parked between steps: a step that has nothing to do is over before it is awake.
+/// It neither waits for the first one's step nor for its worker.
 #[test]
-fn nobody_waits_for_a_worker_that_is_not_there() {
+fn a_second_caller_works_alone() {
     let team = Team::new(2).unwrap();
-    let held = AtomicBool::new(false);
-    let release = AtomicBool::new(false);
-    // The only worker is held up in a step of another caller, of which the second one does not see the end.
+    let (begun, release) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             team.run(&|| {
-                held.store(true, Ordering::Release);
+                begun.store(true, Ordering::Release);
                 while !release.load(Ordering::Acquire) {
                     thread::yield_now();
                 }
             });
         });
-        while !held.load(Ordering::Acquire) {
+        while !begun.load(Ordering::Acquire) {
             thread::yield_now();
         }
         (0..100).for_each(|pieces| step(&team, pieces));
