@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use keepq_decoder::{Expansion, LoadReport, Settings};
-use keepq_gemm::{MOST_THREADS, Reason, Residency, threads_from_env};
+use keepq_gemm::{MOST_THREADS, Reason, Residency, executor_from_env, threads_from_env};
 use keepq_simd::Tier;
 
 /// Parses a number of threads.
@@ -15,8 +15,8 @@ pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
 
 /// What the environment asks for, with the threads of `--threads` if it was given.
 pub(crate) fn settings(threads: Option<usize>) -> Result<Settings> {
-    let threads = threads.map_or_else(threads_from_env, Ok)?;
-    Ok(Settings::new(Tier::from_env()?, threads, Residency::from_env()?)?)
+    let executor = executor_from_env(threads.map_or_else(threads_from_env, Ok)?)?;
+    Ok(Settings::with_executor(Tier::from_env()?, executor, Residency::from_env()?))
 }
 
 /// One line: which tier of which, how many threads, what became of the weights.

@@ -44,19 +44,9 @@ impl Q8Buf {
         self.sums.resize(blocks * len / 32, [0; 2]);
     }
 
-    /// Overwrites all that there is room for by scales, codes and their sums.
-    #[inline(always)]
-    fn fill<B, const LEN: usize>(&mut self, blocks: &[B], encode: impl Fn(&B) -> (f32, [i8; LEN])) {
-        let Self { codes: all_codes, scales, sums: all_sums } = self;
-        for i in 0..blocks.len() {
-            let (scale, codes) = encode(&blocks[i]);
-            scales[i] = scale;
-            for (j, group) in codes.as_chunks::<32>().0.iter().enumerate() {
-                let at = i * (LEN / 32) + j;
-                all_codes[at] = *group;
-                all_sums[at] = [sum(&group[..16]), sum(&group[16..])];
-            }
-        }
+    /// All that there is room for.
+    fn blocks_mut(&mut self) -> BlocksMut<'_> {
+        BlocksMut { codes: &mut self.codes, scales: &mut self.scales, sums: &mut self.sums }
     }
 
     fn extend(&mut self, rows: Q8Rows<'_>) {
@@ -71,6 +61,31 @@ impl Q8Buf {
 
     fn rows(&self) -> Q8Rows<'_> {
         Q8Rows { codes: &self.codes, scales: &self.scales, sums: &self.sums }
+    }
+}
+
+/// Blocks that are to be overwritten.
+#[derive(Debug)]
+struct BlocksMut<'a> {
+    codes: &'a mut [[i8; 32]],
+    scales: &'a mut [f32],
+    sums: &'a mut [[i16; 2]],
+}
+
+impl BlocksMut<'_> {
+    /// Overwrites all of them by scales, codes and their sums.
+    #[inline(always)]
+    fn fill<B, const LEN: usize>(&mut self, blocks: &[B], encode: impl Fn(&B) -> (f32, [i8; LEN])) {
+        let Self { codes: all_codes, scales, sums: all_sums } = self;
+        for i in 0..blocks.len() {
+            let (scale, codes) = encode(&blocks[i]);
+            scales[i] = scale;
+            for (j, group) in codes.as_chunks::<32>().0.iter().enumerate() {
+                let at = i * (LEN / 32) + j;
+                all_codes[at] = *group;
+                all_sums[at] = [sum(&group[..16]), sum(&group[16..])];
+            }
+        }
     }
 }
 
@@ -124,7 +139,7 @@ impl ActBuf {
             ActFormat::Q8_K => &mut self.q8_k,
         };
         to.fit(x.len() / format.block_len(), format.block_len());
-        run(Encoding { x, format, to });
+        run(Encoding { x, format, to: to.blocks_mut() });
         Ok(self.view(format, m, k))
     }
 
@@ -200,7 +215,7 @@ impl ActBuf {
             return Err(ActError::CodeOutOfRange { block });
         }
         self.q8_0.fit(blocks.len(), 32);
-        self.q8_0.fill(blocks, parts);
+        self.q8_0.blocks_mut().fill(blocks, parts);
         Ok(self.view(ActFormat::Q8_0, m, k))
     }
 
@@ -226,10 +241,47 @@ impl ActBuf {
 pub struct Encoding<'a> {
     x: &'a [f32],
     format: ActFormat,
-    to: &'a mut Q8Buf,
+    to: BlocksMut<'a>,
 }
 
 impl Encoding<'_> {
+    /// Elements of all of them.
+    #[must_use]
+    pub const fn elements(&self) -> usize {
+        self.x.len()
+    }
+
+    /// Splits off the first elements, at most `count` up to the end of a block; `None` where none are left. Several threads may
+    /// quantize the parts.
+    ///
+    /// ```
+    /// use keepq_act::{ActBuf, ActFormat};
+    ///
+    /// let (mut whole, mut parted, x) = (ActBuf::new(), ActBuf::new(), [0.5; 96]);
+    /// let whole = whole.quantize(ActFormat::Q8_0, 1, 96, &x)?;
+    /// let parted = parted.quantize_by(ActFormat::Q8_0, 1, 96, &x, |mut rest| {
+    ///     while let Some(mut part) = rest.take_front(40) {
+    ///         assert!([64, 32].contains(&part.elements()));
+    ///         part.run();
+    ///     }
+    /// })?;
+    /// assert_eq!(format!("{whole:?}"), format!("{parted:?}"));
+    /// # Ok::<(), keepq_act::ActError>(())
+    /// ```
+    pub fn take_front(&mut self, count: usize) -> Option<Self> {
+        if self.x.is_empty() {
+            return None;
+        }
+        let len = count.clamp(1, self.x.len()).next_multiple_of(self.format.block_len());
+        let (blocks, groups) = (len / self.format.block_len(), len / 32);
+        let to = BlocksMut {
+            codes: self.to.codes.split_off_mut(..groups)?,
+            scales: self.to.scales.split_off_mut(..blocks)?,
+            sums: self.to.sums.split_off_mut(..groups)?,
+        };
+        Some(Self { x: self.x.split_off(..len)?, format: self.format, to })
+    }
+
     /// Quantizes them, in code that is compiled for what the caller is compiled for.
     #[inline(always)]
     #[allow(

@@ -79,23 +79,43 @@ impl Buffers {
         });
     }
 
+    /// `normed = norm(stream)`.
+    pub(crate) fn norm_stream(&mut self, driver: &Driver<'_>, weight: &[f32], epsilon: f32) {
+        norm_rows(driver, &self.stream, weight, epsilon, &mut self.normed, &mut self.scratch);
+    }
+
     /// `stream += delta`, or its norm.
-    pub(crate) fn add_delta(&mut self, post_norm: Option<&[f32]>, epsilon: f32) {
+    pub(crate) fn add_delta(&mut self, driver: &Driver<'_>, post_norm: Option<&[f32]>, epsilon: f32) {
         if let Some(weight) = post_norm {
-            norm_rows_in_place(&mut self.delta, weight, epsilon);
+            norm_rows_in_place(driver, &mut self.delta, weight, epsilon, &mut self.scratch);
         }
         rows::add(&mut self.stream, &self.delta);
     }
 }
 
 /// The norm of rows as long as `weight`.
-pub(crate) fn norm_rows(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
-    for (x, out) in x.chunks_exact(weight.len()).zip(out.chunks_exact_mut(weight.len())) {
-        rows::rms_norm(x, weight, epsilon, out);
-    }
+pub(crate) fn norm_rows(
+    driver: &Driver<'_>,
+    x: &[f32],
+    weight: &[f32],
+    epsilon: f32,
+    out: &mut [f32],
+    scratch: &mut Scratch,
+) {
+    let (tier, width) = (driver.tier(), weight.len());
+    driver.for_each_row(out, width, 0, scratch, |row, out, _| {
+        tier.rms_norm(&x[row * width..][..width], weight, epsilon, out);
+    });
 }
 
 /// The same in place.
-pub(crate) fn norm_rows_in_place(x: &mut [f32], weight: &[f32], epsilon: f32) {
-    x.chunks_exact_mut(weight.len()).for_each(|row| rows::rms_norm_in_place(row, weight, epsilon));
+pub(crate) fn norm_rows_in_place(
+    driver: &Driver<'_>,
+    x: &mut [f32],
+    weight: &[f32],
+    epsilon: f32,
+    scratch: &mut Scratch,
+) {
+    let tier = driver.tier();
+    driver.for_each_row(x, weight.len(), 0, scratch, |_, row, _| tier.rms_norm_in_place(row, weight, epsilon));
 }

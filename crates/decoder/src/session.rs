@@ -119,7 +119,7 @@ impl<'m, 'a> Session<'m, 'a> {
         let config = self.model.config();
         let (driver, past) = (self.driver, self.positions());
         let buffers = &mut self.buffers;
-        norm_rows(&buffers.stream, &layer.attention_norm, config.norm_epsilon, &mut buffers.normed);
+        buffers.norm_stream(&driver, &layer.attention_norm, config.norm_epsilon);
 
         // The three read the same activations: they are quantized once.
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
@@ -129,7 +129,7 @@ impl<'m, 'a> Session<'m, 'a> {
                 out.chunks_exact_mut(bias.len()).for_each(|token| rows::add(token, bias));
             }
             if let Some(weight) = &part.head_norm {
-                norm_rows_in_place(out, weight, config.norm_epsilon);
+                norm_rows_in_place(&driver, out, weight, config.norm_epsilon, &mut buffers.scratch);
             }
         }
 
@@ -164,20 +164,20 @@ impl<'m, 'a> Session<'m, 'a> {
 
         let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
         layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
-        buffers.add_delta(layer.attention_post_norm.as_deref(), config.norm_epsilon);
+        buffers.add_delta(&driver, layer.attention_post_norm.as_deref(), config.norm_epsilon);
         Ok(())
     }
 
     /// `stream += down(activation(gate) * up)`, with gate and up of the normed stream.
     fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
-        let config = self.model.config();
+        let (config, driver) = (self.model.config(), self.driver);
         let buffers = &mut self.buffers;
-        norm_rows(&buffers.stream, &layer.feed_forward_norm, config.norm_epsilon, &mut buffers.normed);
+        buffers.norm_stream(&driver, &layer.feed_forward_norm, config.norm_epsilon);
         match &layer.feed_forward {
             FeedForward::Block(block) => self.block(block, m)?,
             FeedForward::Experts(mixture) => self.experts(mixture, m)?,
         }
-        self.buffers.add_delta(layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
+        self.buffers.add_delta(&driver, layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
         Ok(())
     }
 
@@ -235,7 +235,14 @@ impl<'m, 'a> Session<'m, 'a> {
         let buffers = &mut self.buffers;
         let elements = tokens.start * config.embedding..tokens.end * config.embedding;
         let normed = &mut buffers.normed[..elements.len()];
-        norm_rows(&buffers.stream[elements], &model.output_norm, config.norm_epsilon, normed);
+        norm_rows(
+            &self.driver,
+            &buffers.stream[elements],
+            &model.output_norm,
+            config.norm_epsilon,
+            normed,
+            &mut buffers.scratch,
+        );
 
         let first = buffers.logits.len();
         buffers.logits.resize(first + tokens.len() * model.vocabulary(), 0.0);

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use keepq_gemm::{Driver, Executor, ExecutorError, Rayon, Residency, ResidencyError, Serial, threads_from_env};
+use keepq_gemm::{
+    Driver, Executor, ExecutorError, Residency, ResidencyError, default_executor, executor_from_env, threads_from_env,
+};
 use keepq_simd::{Tier, TierError};
 
 /// Everything about a run that is not in the file.
@@ -18,21 +20,24 @@ impl Settings {
     /// # Errors
     /// [`SettingsError::Executor`] where the threads cannot be had.
     pub fn new(tier: Tier, threads: usize, residency: Residency) -> Result<Self, SettingsError> {
-        let executor: Box<dyn Executor> = match threads {
-            1 => Box::new(Serial),
-            _ => Box::new(Rayon::new(threads)?),
-        };
-        // The reference is portable throughout, not in its matrix products alone.
-        let tier = if residency == Residency::Reference { Tier::PORTABLE } else { tier };
-        Ok(Self { tier, executor, residency })
+        Ok(Self::with_executor(tier, default_executor(threads)?, residency))
     }
 
-    /// What the environment asks for: `KEEPQ_TIER`, `KEEPQ_THREADS`, `KEEPQ_KEEP_QUANT`, `KEEPQ_CPU_REF`.
+    /// [`new`](Self::new) with any executor.
+    #[must_use]
+    pub fn with_executor(tier: Tier, executor: Box<dyn Executor>, residency: Residency) -> Self {
+        // The reference is portable throughout, not in its matrix products alone.
+        let tier = if residency == Residency::Reference { Tier::PORTABLE } else { tier };
+        Self { tier, executor, residency }
+    }
+
+    /// What the environment asks for: `KEEPQ_TIER`, `KEEPQ_THREADS`, `KEEPQ_EXECUTOR`, `KEEPQ_KEEP_QUANT`, `KEEPQ_CPU_REF`.
     ///
     /// # Errors
     /// [`SettingsError`] naming the variable that cannot be followed.
     pub fn from_env() -> Result<Self, SettingsError> {
-        Self::new(Tier::from_env()?, threads_from_env()?, Residency::from_env()?)
+        let executor = executor_from_env(threads_from_env()?)?;
+        Ok(Self::with_executor(Tier::from_env()?, executor, Residency::from_env()?))
     }
 
     /// The driver.

@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::{Mutex, PoisonError};
 
-use keepq_act::ActRows;
+use keepq_act::{ActRows, Encoding};
 use keepq_blocks::Matrix;
 use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
@@ -12,11 +12,18 @@ use crate::operands::{Job, Operands, Weights};
 use crate::scratch::{Worker, Workers};
 use crate::{ColumnsMut, Executor, MatmulError, Scratch};
 
-/// Pieces a thread gets on average: enough that one that starts late, or is interrupted, leaves work for the others.
-const PIECES: usize = 4;
+/// A piece is one part in so many of a thread's share of the columns that are left. Pieces become smaller to the end, so that
+/// threads end together, also where one starts late or is interrupted.
+const PIECES: usize = 2;
+
+/// Bytes of weights, times tokens, that are not cut further before a thread's share is: memory is read fast in long pieces.
+const STREAM: usize = 1 << 18;
 
 /// Multiply-adds below which entering a pool costs more than it saves.
 const WORTH_SHARING: usize = 1 << 16;
+
+/// Elements to be quantized that are worth sharing, and that a thread gets at a time.
+const ELEMENTS: usize = 1 << 13;
 
 /// A tier and an executor: what runs, and who runs it. Copy it freely.
 #[derive(Clone, Copy)]
@@ -78,6 +85,19 @@ impl<'e> Driver<'e> {
         self.multiply(Weights::Kn(w).by(x)?, y, scratch)
     }
 
+    /// [`Tier::encode`] on all threads, where there is enough for them.
+    pub fn encode(&self, encoding: Encoding<'_>) {
+        if encoding.elements() <= ELEMENTS || self.executor.threads() == 1 {
+            return self.tier.encode(encoding);
+        }
+        let queue = Mutex::new(encoding);
+        self.executor.run(&|| {
+            while let Some(piece) = next(&queue, |queue| queue.take_front(ELEMENTS)) {
+                self.tier.encode(piece);
+            }
+        });
+    }
+
     /// Calls `work(i, row, memory)` for each of the rows of `width` elements of `out`, on all threads. `memory` is
     /// scratch of `memory` floats, with any contents.
     pub fn for_each_row(
@@ -91,8 +111,16 @@ impl<'e> Driver<'e> {
         if width == 0 {
             return;
         }
-        scratch.workers.fit(self.executor.threads(), |worker| worker.fit_tile(memory));
-        let queue = Mutex::new(out.chunks_mut(width).enumerate());
+        let threads = if out.len() > width { self.executor.threads() } else { 1 };
+        scratch.workers.fit(threads, |worker| worker.fit_tile(memory));
+        let rows = out.chunks_mut(width).enumerate();
+        if threads == 1 {
+            if let Some(mut worker) = scratch.workers.claim() {
+                rows.for_each(|(i, row)| work(i, row, &mut worker.tile[..memory]));
+            }
+            return;
+        }
+        let queue = Mutex::new(rows);
         self.share(&scratch.workers, |worker| {
             while let Some((i, row)) = next(&queue, Iterator::next) {
                 work(i, row, &mut worker.tile[..memory]);
@@ -124,10 +152,11 @@ impl<'e> Driver<'e> {
         }
         let shared = y.len().saturating_mul(k) >= WORTH_SHARING;
         let threads = if shared { self.executor.threads() } else { 1 };
-        let mut grain = 1;
+        let (mut grain, mut bytes_a_column) = (1, 0);
         for job in jobs() {
             workers.fit(threads, |worker| job.fit(self.tier, worker));
             grain = grain.max(job.grain(self.tier));
+            bytes_a_column = job.bytes_a_column().saturating_add(bytes_a_column);
         }
         let piece = |mut columns: ColumnsMut<'_>, worker: &mut Worker| {
             jobs().for_each(|job| job.run(self.tier, &mut columns, worker));
@@ -140,10 +169,14 @@ impl<'e> Driver<'e> {
             return Ok(());
         }
         // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
-        let width = n.div_ceil(threads * PIECES).next_multiple_of(grain);
+        let stream = STREAM / bytes_a_column.max(1);
+        let width = |left: usize| {
+            let share = left.div_ceil(threads);
+            share.div_ceil(PIECES).max(stream).min(share).next_multiple_of(grain)
+        };
         let queue = Mutex::new(columns);
         self.share(workers, |worker| {
-            while let Some(columns) = next(&queue, |queue| queue.take_front(width)) {
+            while let Some(columns) = next(&queue, |queue| queue.take_front(width(queue.columns().len()))) {
                 piece(columns, worker);
             }
         });

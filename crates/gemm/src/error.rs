@@ -147,6 +147,11 @@ pub enum ExecutorError {
         /// Its value.
         value: String,
     },
+    /// `KEEPQ_EXECUTOR` names no executor.
+    NoSuchExecutor {
+        /// Its value.
+        name: String,
+    },
 }
 
 impl fmt::Display for ExecutorError {
@@ -156,6 +161,7 @@ impl fmt::Display for ExecutorError {
             Self::TooManyThreads { threads } => write!(f, "{threads} threads are more than {MOST_THREADS}"),
             Self::CannotStart { threads, reason } => write!(f, "cannot start {threads} threads: {reason}"),
             Self::BadVariable { value } => write!(f, "KEEPQ_THREADS={value:?} is no number from 1 to {MOST_THREADS}"),
+            Self::NoSuchExecutor { name } => write!(f, "KEEPQ_EXECUTOR={name:?} is none of serial, rayon and team"),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Driver<'_> {
         if x.k() != k {
             return Err(ProductError::WrongK { weights: k, activations: x.k() }.into());
         }
-        let routed = scratch.routing.route(self.tier(), x, slices, &weights, routes)?;
+        let routed = scratch.routing.route(self, x, slices, &weights, routes)?;
         self.run((routes.len(), n, k), || routed.jobs(&weights), y, &mut scratch.workers)
     }
 }

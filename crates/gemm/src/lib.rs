@@ -1,4 +1,4 @@
-//! **Invariant: the only crate with threads; one `unsafe` type ([`ColumnsMut`], disjoint output columns); no weight is packed or expanded behind the caller's back.**
+//! **Invariant: the only crate with threads; `unsafe` in two places ([`ColumnsMut`], disjoint output columns; [`Team`], which lends its threads what a call borrows); no weight is packed or expanded behind the caller's back.**
 //!
 //! The driver: `y[m,n] = x[m,k] · w[n,k]ᵀ` for any `m` from 0 up. It cuts the output into strips of columns, hands
 //! them to threads, and runs a tier's kernel on each. The result has the same bits for any thread count, any tier
@@ -30,8 +30,8 @@
 //! How weights are held is the caller's choice, a [`Residency`]: a [`Weight`] or a [`WeightStack`] are the file's own
 //! blocks, or what was expanded because the caller said so.
 //!
-//! Every entry into a thread pool from outside costs microseconds: run a whole forward pass inside one
-//! [`Executor::enter`].
+//! Threads belong to an [`Executor`]: [`Serial`], a [`Team`] (the default for more than one thread) or [`Rayon`]. Every
+//! entry into a pool from outside costs microseconds: run a whole forward pass inside one [`Executor::enter`].
 #![deny(unsafe_code)]
 
 mod columns;
@@ -48,7 +48,9 @@ mod weight_stack;
 pub use columns::ColumnsMut;
 pub use driver::Driver;
 pub use error::{ExecutorError, MatmulError, StackError};
-pub use executor::{Executor, MOST_THREADS, Rayon, Serial, threads_from_env};
+pub use executor::{
+    Executor, MOST_THREADS, Rayon, Serial, Team, default_executor, executor_from_env, threads_from_env,
+};
 pub use indexed::Route;
 pub use scratch::Scratch;
 pub use weight::{Reason, Residency, ResidencyError, Weight};

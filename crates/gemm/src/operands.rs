@@ -97,6 +97,16 @@ impl Operands<'_> {
         }
     }
 
+    /// Bytes of the weights of one column.
+    fn row_bytes(&self) -> usize {
+        let row_bytes = |ty: GgmlType, k: usize| k / ty.block_len() * ty.block_bytes();
+        match self {
+            Self::Nk(product) => row_bytes(product.w().ty(), product.w().k()),
+            Self::Interleaved(product) => row_bytes(product.w().ty(), product.w().k()),
+            Self::Kn { w, .. } => row_bytes(GgmlType::BF16, w.k()),
+        }
+    }
+
     /// Columns of the output that are computed together for so many tokens.
     const fn strip(&self, tier: Tier, tokens: usize) -> usize {
         match self {
@@ -155,6 +165,11 @@ impl<'a> Job<'a> {
             Operands::Interleaved(product) => worker.kernel.fit(product),
             Operands::Kn { .. } => worker.fit_partial(tokens * kn::SCRATCH),
         }
+    }
+
+    /// Bytes of weights that a column meets, counted for each token.
+    pub(crate) fn bytes_a_column(&self) -> usize {
+        self.operands.row_bytes().saturating_mul(self.tokens.len())
     }
 
     /// Computes the columns of the tokens' rows, strip after strip.

@@ -3,10 +3,9 @@
 use std::ops::Range;
 
 use keepq_act::{ActBuf, ActFormat, ActRows, SharedActs};
-use keepq_simd::Tier;
 
 use crate::operands::{Job, Weights};
-use crate::{MatmulError, Route, StackError};
+use crate::{Driver, MatmulError, Route, StackError};
 
 /// The memory that routes are sorted in. It grows to the most routes and slices it has seen.
 #[derive(Debug, Default)]
@@ -49,10 +48,10 @@ impl Routing {
     }
 
     /// Sorts `routes` by slice and gathers the rows of `x` that they name, in the formats of the slices they lead to,
-    /// quantized on `tier`.
+    /// quantized by `driver`.
     pub(crate) fn route<'w>(
         &mut self,
-        tier: Tier,
+        driver: &Driver<'_>,
         x: &mut SharedActs<'_>,
         slices: usize,
         weights: impl Fn(usize) -> Weights<'w>,
@@ -66,7 +65,7 @@ impl Routing {
             let mut runs = self.runs.iter().filter(|run| run.format == format).peekable();
             if runs.peek().is_some() {
                 let order = runs.flat_map(|run| &self.order[run.routes.clone()]);
-                let x = x.rows_by(format, |encoding| tier.encode(encoding))?;
+                let x = x.rows_by(format, |encoding| driver.encode(encoding))?;
                 *tokens = Some(buffer.gather(x, order.map(|&route| routes[route].row as usize)));
             }
         }

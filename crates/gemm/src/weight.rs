@@ -174,7 +174,7 @@ impl<'a> Weight<'a> {
         let driver = Driver::new(self.tier().unwrap_or(driver.tier()), driver.executor());
         let weights = self.view();
         let format = weights.format().ok_or(ProductError::NoKernel { ty: weights.ty() })?;
-        let x = x.rows_by(format, |encoding| driver.tier().encode(encoding))?;
+        let x = x.rows_by(format, |encoding| driver.encode(encoding))?;
         driver.multiply(weights.by(x)?, y, scratch)
     }
 

@@ -8,7 +8,7 @@ use keepq_act::{ActBuf, ActRows, Acts};
 use keepq_blocks::{Bf16, GgmlType, Matrix, Rows};
 use keepq_dot::kn::KnMatrix;
 use keepq_dot::{Portable, Product, dot_float, dot_quantized};
-use keepq_gemm::{Driver, Executor, Rayon, Scratch, Serial};
+use keepq_gemm::{Driver, Executor, Rayon, Scratch, Serial, Team};
 use keepq_goldens::naive::NaiveType;
 use keepq_simd::Tier;
 
@@ -26,17 +26,21 @@ fn bits(y: &[f32]) -> Vec<u32> {
 
 #[test]
 fn run_to_run_and_for_any_thread_count() {
-    let executors = [1, 2, 4].map(|threads| Rayon::new(threads).unwrap());
+    let rayon = [1, 2, 4].map(|threads| Rayon::new(threads).unwrap());
+    let teams = [1, 2, 4].map(|threads| Team::new(threads).unwrap());
+    let rayon = rayon.iter().map(|rayon| (rayon as &dyn Executor, "rayon"));
+    let executors: Vec<_> = rayon.chain(teams.iter().map(|team| (team as &dyn Executor, "team"))).collect();
     // Large enough to be shared among threads, with a last strip that is not whole.
     for (m, n) in [(1, 301), (5, 77)] {
         for problem in Problem::all(m, n, 9) {
             for tier in Tier::available() {
                 let serial = matmul(&problem, tier, &Serial, 0, m);
                 assert_eq!(serial, matmul(&problem, tier, &Serial, 0, m), "{} run to run", problem.ty);
-                for executor in &executors {
+                for &(executor, name) in &executors {
                     for run in 0..3 {
                         let parallel = matmul(&problem, tier, executor, 0, m);
-                        assert_eq!(serial, parallel, "{} {tier} {executor:?} run {run}", problem.ty);
+                        let threads = executor.threads();
+                        assert_eq!(serial, parallel, "{} {tier} {name} of {threads} run {run}", problem.ty);
                     }
                 }
             }
@@ -169,7 +173,7 @@ fn scratch_that_was_used_before() {
 
 #[test]
 fn the_other_orientation_of_bf16() {
-    let pool = Rayon::new(2).unwrap();
+    let pool = Team::new(2).unwrap();
     let bf16 = NaiveType::of(GgmlType::BF16).unwrap();
     for (m, n, blocks) in [(1, 1, 1), (1, 300, 9), (2, 33, 2), (17, 95, 4), (300, 7, 3)] {
         let problem = Problem::new(bf16, m, n, blocks);

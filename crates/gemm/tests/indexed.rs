@@ -6,7 +6,7 @@ mod common;
 use common::Problem;
 use keepq_act::ActBuf;
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Driver, Executor, Rayon, Reason, Residency, Route, Scratch, Serial, Weight, WeightStack};
+use keepq_gemm::{Driver, Executor, Rayon, Reason, Residency, Route, Scratch, Serial, Team, Weight, WeightStack};
 use keepq_goldens::inputs::Random;
 use keepq_goldens::naive::{DECODED_TYPES, NaiveType, TYPES};
 use keepq_simd::Tier;
@@ -68,7 +68,7 @@ fn resident(driver: Driver<'_>, stack: &WeightStack<'_>, x: &[f32], routes: &[Ro
 }
 
 fn executors() -> [Box<dyn Executor>; 3] {
-    [Box::new(Serial), Box::new(Rayon::new(2).unwrap()), Box::new(Rayon::new(3).unwrap())]
+    [Box::new(Serial), Box::new(Rayon::new(2).unwrap()), Box::new(Team::new(3).unwrap())]
 }
 
 /// Matrices of all types that have the same shape, no row twice: slices from here and there.

@@ -1,4 +1,4 @@
-//! The hot call allocates nothing on the serial executor, once its scratch has been used.
+//! The hot call allocates nothing on the serial executor, nor in the caller of a team, once its scratch has been used.
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's implementation")]
 
 mod common;
@@ -10,7 +10,7 @@ use common::Problem;
 use keepq_act::{ActBuf, ActFormat, ActRows};
 use keepq_blocks::Bf16;
 use keepq_dot::kn::KnMatrix;
-use keepq_gemm::{Driver, Residency, Route, Scratch, Serial, Weight, WeightStack};
+use keepq_gemm::{Driver, Executor, Residency, Route, Scratch, Serial, Team, Weight, WeightStack};
 use keepq_goldens::naive::TYPES;
 use keepq_simd::Tier;
 
@@ -78,6 +78,23 @@ fn quantizing_and_multiplying() {
             }
         }
     }
+}
+
+/// What the workers allocate is not counted, and no more than the caller: they run the same code.
+#[test]
+fn products_that_a_team_shares() {
+    let team = Team::new(2).unwrap();
+    let driver = Driver::new(Tier::best(), &team);
+    let problem = Problem::with_k(TYPES[0], 40, 301, 512);
+    let (mut buffer, mut scratch, mut y) = (ActBuf::new(), Scratch::new(), vec![0.0; 40 * 301]);
+    let weight = Weight::new(problem.matrix(), Residency::Keep).unwrap();
+    let found = allocations(|| {
+        team.enter(&mut || {
+            let mut x = buffer.share(40, 512, &problem.x);
+            weight.matmul(&driver, &mut x, &mut y, &mut scratch).unwrap();
+        });
+    });
+    assert_eq!(found, 0);
 }
 
 /// The way of a decoder: one scratch for all, a large product before a small one.

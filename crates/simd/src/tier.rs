@@ -172,6 +172,22 @@ impl Tier {
         on_target!(self, target => rows::attention(target, q, cache, scale, scores, out));
     }
 
+    /// [`keepq_dot::rows::rms_norm`] on this tier.
+    pub fn rms_norm(self, x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
+        on_target!(self, target => target.run(
+            #[inline(always)]
+            || rows::rms_norm(x, weight, epsilon, out)
+        ));
+    }
+
+    /// [`keepq_dot::rows::rms_norm_in_place`] on this tier.
+    pub fn rms_norm_in_place(self, x: &mut [f32], weight: &[f32], epsilon: f32) {
+        on_target!(self, target => target.run(
+            #[inline(always)]
+            || rows::rms_norm_in_place(x, weight, epsilon)
+        ));
+    }
+
     /// [`keepq_dot::rows::silu_mul`] on this tier.
     pub fn silu_mul(self, gate: &mut [f32], up: &[f32]) {
         on_target!(self, target => rows::silu_mul(target, gate, up));

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use keepq_gemm::{Executor, Rayon, Serial, threads_from_env};
+use keepq_gemm::{Executor, executor_from_env, threads_from_env};
 use keepq_gguf::write::{WriteError, Writer};
 use keepq_gguf::{Gguf, Source, SourceSet, open_set};
 
@@ -62,10 +62,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let executor: Box<dyn Executor> = match args.threads.map_or_else(threads_from_env, Ok)? {
-        1 => Box::new(Serial),
-        threads => Box::new(Rayon::new(threads)?),
-    };
+    let executor = executor_from_env(args.threads.map_or_else(threads_from_env, Ok)?)?;
     let set = open_set(&args.from, Source::map)?;
     let gguf = set.parse()?;
     let plan = Plan::new(&gguf, args.target).with_context(|| args.from.display().to_string())?;

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_blocks::GgmlType;
-use keepq_gemm::{Executor, Rayon, Serial};
+use keepq_gemm::executor_from_env;
 use keepq_simd::Tier;
 
 use super::machine::Machine;
@@ -127,14 +127,7 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     let cases = args.cases(threads)?;
     let turns = shared.reps.unwrap_or(TURNS);
     let turn = Turn { seconds: args.seconds.unwrap_or(SECONDS) / f64::from(turns) };
-    let pool;
-    let executor: &dyn Executor = match threads {
-        1 => &Serial,
-        _ => {
-            pool = Rayon::new(threads)?;
-            &pool
-        }
-    };
+    let executor = executor_from_env(threads)?;
     let mut peers = Peers::start(args, shared.builds, threads)?;
 
     let machine = Machine::now();
@@ -146,7 +139,7 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     for case in cases {
         progress.set_message(case.to_string());
         let operands = Operands::of(&case)?;
-        let mut ours = Ours::new(case, &operands, tier, executor, args.interleaved)?;
+        let mut ours = Ours::new(case, &operands, tier, &*executor, args.interleaved)?;
         rows.push(measure(&case, &operands, &mut ours, &mut peers, turns, turn).with_context(|| case.to_string())?);
         progress.inc(1);
     }

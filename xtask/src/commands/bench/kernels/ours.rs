@@ -93,7 +93,7 @@ impl<'e> Ours<'e> {
             }
             result = memory[start..].chunks_exact(bytes.next_multiple_of(LINE)).take(*copies).try_for_each(|place| {
                 let w = Matrix::new(ty, n, k, &place[..bytes])?;
-                let x = driver.tier().quantize(acts, *format, m, k, x)?;
+                let x = acts.quantize_by(*format, m, k, x, |encoding| driver.encode(encoding))?;
                 driver.matmul(x, w, y, scratch).map_err(|error| anyhow!(error))
             });
         });

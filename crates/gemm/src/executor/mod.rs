@@ -1,12 +1,16 @@
-//! Who runs the work: the caller's own thread, or a rayon pool.
+//! Who runs the work: the caller's own thread, a small team that stays awake, or a rayon pool.
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+mod rayon;
+mod team;
+
+pub use rayon::Rayon;
+pub use team::Team;
 
 use crate::ExecutorError;
 
 /// Runs pieces of work on some threads.
 ///
-/// Implementations need no `unsafe` and can break no promise: workers pull pieces from a shared queue, so that a piece
+/// Implementations can break no promise of this crate: workers pull pieces from a shared queue, so that a piece
 /// is done once whoever calls how often.
 pub trait Executor: Send + Sync {
     /// How many threads work, the caller's included.
@@ -42,50 +46,12 @@ impl Executor for Serial {
 /// More threads than any machine has cores; beyond, a slip of the finger would start threads until memory runs out.
 pub const MOST_THREADS: usize = 1024;
 
-/// A rayon pool of its own, so that the thread count is the caller's and nobody else's.
-#[derive(Debug)]
-pub struct Rayon {
-    pool: ThreadPool,
-}
-
-impl Rayon {
-    /// A pool of `threads` threads, up to [`MOST_THREADS`].
-    ///
-    /// # Errors
-    /// [`ExecutorError`] where `threads` is 0 or too many, or the threads cannot be started.
-    pub fn new(threads: usize) -> Result<Self, ExecutorError> {
-        match threads {
-            0 => return Err(ExecutorError::NoThreads),
-            1..=MOST_THREADS => {}
-            _ => return Err(ExecutorError::TooManyThreads { threads }),
-        }
-        match ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("keepq-{i}")).build() {
-            Ok(pool) => Ok(Self { pool }),
-            Err(reason) => Err(ExecutorError::CannotStart { threads, reason: reason.to_string() }),
-        }
-    }
-}
-
-impl Executor for Rayon {
-    fn threads(&self) -> usize {
-        self.pool.current_num_threads()
-    }
-
-    fn run(&self, work: &(dyn Fn() + Sync)) {
-        self.pool.install(|| fan_out(work, self.threads()));
-    }
-
-    fn enter(&self, pass: &mut (dyn FnMut() + Send)) {
-        self.pool.install(pass);
-    }
-}
-
-/// Offers `work` to `threads` threads. One that is not awake in time finds the queue empty and nothing waits for it.
-fn fan_out(work: &(dyn Fn() + Sync), threads: usize) {
-    if threads <= 1 {
-        work();
-    } else {
-        rayon::join(|| fan_out(work, threads / 2), || fan_out(work, threads - threads / 2));
+/// That a pool may have so many threads.
+fn check_threads(threads: usize) -> Result<(), ExecutorError> {
+    match threads {
+        0 => Err(ExecutorError::NoThreads),
+        1..=MOST_THREADS => Ok(()),
+        _ => Err(ExecutorError::TooManyThreads { threads }),
     }
 }
 
@@ -104,6 +70,32 @@ pub fn threads_from_env() -> Result<usize, ExecutorError> {
     }
 }
 
+/// The executor that `KEEPQ_EXECUTOR` names, `serial`, `rayon` or `team`, with `threads` threads (`serial` has one, whatever
+/// is asked for); where it is not set, [`default_executor`].
+///
+/// # Errors
+/// [`ExecutorError`] where it is none of these, or the threads cannot be had.
+pub fn executor_from_env(threads: usize) -> Result<Box<dyn Executor>, ExecutorError> {
+    let Some(name) = std::env::var_os("KEEPQ_EXECUTOR") else { return default_executor(threads) };
+    match &*name.to_string_lossy() {
+        "serial" => Ok(Box::new(Serial)),
+        "rayon" => Ok(Box::new(Rayon::new(threads)?)),
+        "team" => Ok(Box::new(Team::new(threads)?)),
+        name => Err(ExecutorError::NoSuchExecutor { name: name.into() }),
+    }
+}
+
+/// The executor for `threads` threads where nothing is said of it: [`Serial`] for one, else a [`Team`].
+///
+/// # Errors
+/// [`ExecutorError`] where the threads cannot be had.
+pub fn default_executor(threads: usize) -> Result<Box<dyn Executor>, ExecutorError> {
+    match threads {
+        1 => Ok(Box::new(Serial)),
+        _ => Ok(Box::new(Team::new(threads)?)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,7 +104,9 @@ mod tests {
 
     #[test]
     fn work_is_called_and_a_panic_comes_back() {
-        for executor in [&Serial as &dyn Executor, &Rayon::new(1).unwrap(), &Rayon::new(3).unwrap()] {
+        let pools: [&dyn Executor; 4] =
+            [&Rayon::new(1).unwrap(), &Rayon::new(3).unwrap(), &Team::new(1).unwrap(), &Team::new(3).unwrap()];
+        for executor in [&Serial as &dyn Executor].into_iter().chain(pools) {
             let calls = AtomicUsize::new(0);
             executor.run(&|| {
                 calls.fetch_add(1, Ordering::Relaxed);
@@ -129,20 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_offers_work_to_each_of_its_threads() {
-        for threads in 1..=9 {
-            let calls = AtomicUsize::new(0);
-            let call = || {
-                calls.fetch_add(1, Ordering::Relaxed);
-            };
-            Rayon::new(threads).unwrap().run(&call);
-            assert_eq!(calls.into_inner(), threads);
-        }
-    }
-
-    #[test]
     fn no_threads_and_too_many_are_errors() {
-        assert_eq!(Rayon::new(0).unwrap_err().to_string(), "a pool of 0 threads can do nothing");
-        assert_eq!(Rayon::new(100_000).unwrap_err().to_string(), "100000 threads are more than 1024");
+        for error in [Rayon::new(0).unwrap_err(), Team::new(0).unwrap_err()] {
+            assert_eq!(error.to_string(), "a pool of 0 threads can do nothing");
+        }
+        for error in [Rayon::new(100_000).unwrap_err(), Team::new(100_000).unwrap_err()] {
+            assert_eq!(error.to_string(), "100000 threads are more than 1024");
+        }
     }
 }
