@@ -220,6 +220,15 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn narrow_f16(self, x: [f32; LANES]) -> [F16; LANES] {
+        let mut narrow = [F16::default(); LANES];
+        for (narrow, x) in narrow.iter_mut().zip(x) {
+            *narrow = F16::from_f32(x);
+        }
+        narrow
+    }
+
+    #[inline(always)]
     fn gather_f16(self, x: [F16; LANES]) -> [f32; LANES] {
         self.widen_f16(x)
     }

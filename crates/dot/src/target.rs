@@ -59,7 +59,10 @@ pub trait Target: Copy {
     /// Eight binary16 numbers, exactly; any NaN becomes some NaN.
     fn widen_f16(self, x: [F16; LANES]) -> Self::F32s;
 
-    /// The same of numbers that do not lie side by side.
+    /// The nearest binary16 numbers, ties to even; any NaN becomes some NaN.
+    fn narrow_f16(self, x: Self::F32s) -> [F16; LANES];
+
+    /// As [`widen_f16`](Self::widen_f16), of numbers that do not lie side by side.
     fn gather_f16(self, x: [F16; LANES]) -> Self::F32s;
 
     /// The first numbers of pairs that do not lie side by side, and the second ones.
