@@ -25,6 +25,9 @@ const SIDE_BY_SIDE: usize = 4;
 const TOGETHER: usize = 64;
 
 /// Tokens whose queries are best passed to [`attention`] together, where each has `heads` that read the same keys.
+///
+/// # Panics
+/// Where `heads` is 0.
 #[must_use]
 pub const fn tokens_together(heads: usize) -> usize {
     let tokens = TOGETHER / heads;
@@ -94,14 +97,15 @@ pub fn attention<T: Target>(
     let first = (queries.position + 1).saturating_sub(queries.window) / BLOCK;
     let last = (queries.position + queries.tokens - 1) / BLOCK;
     for block in first..=last {
-        let [keys, values] = cache.block(block);
+        let panels = cache.block(block);
         if count <= SIDE_BY_SIDE {
-            // Used once: widened on the way.
-            tile.add_block(target, block, keys, values);
+            // Used once: widened on the way, while the next block comes from memory.
+            let ahead = if block < last { cache.block(block + 1) } else { [&[][..]; 2] };
+            tile.add_block(target, block, panels, ahead);
         } else {
-            tile.widen(target, keys, values);
+            tile.widen(target, panels);
             let (keys, values) = (core::mem::take(&mut tile.keys), core::mem::take(&mut tile.values));
-            tile.add_block(target, block, keys, values);
+            tile.add_block(target, block, [keys, values], [&[]; 2]);
             (tile.keys, tile.values) = (keys, values);
         }
     }
@@ -155,7 +159,8 @@ impl<'a> Tile<'a> {
         Self { queries, head, eights, q, scores, y, sums, max, keys, values }
     }
 
-    fn widen<T: Target, E: Element>(&mut self, target: T, keys: &[[E; LANES]], values: &[[E; LANES]]) {
+    /// Widens a block's keys and values.
+    fn widen<T: Target, E: Element>(&mut self, target: T, [keys, values]: [&[[E; LANES]]; 2]) {
         for (from, to) in [(keys, &mut self.keys), (values, &mut self.values)] {
             target.run(
                 #[inline(always)]
@@ -168,14 +173,15 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Takes all queries through a block: its keys stay in L1 meanwhile, then its values.
+    /// Takes all queries through a block of keys and values: the keys stay in L1 meanwhile, then the values.
     fn add_block<T: Target, E: Element>(
         &mut self,
         target: T,
         block: usize,
-        keys: &[[E; LANES]],
-        values: &[[E; LANES]],
+        [keys, values]: [&[[E; LANES]]; 2],
+        [keys_ahead, values_ahead]: [&[[E; LANES]]; 2],
     ) {
+        let (keys, values) = ((keys, keys_ahead), (values, values_ahead));
         let count = self.queries.count();
         let mut first = 0;
         while first < count {
@@ -198,13 +204,13 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Scores of `R` queries at a block's positions.
+    /// Scores of `R` queries at a block's positions. Gives back `R`.
     fn score<T: Target, E: Element, const R: usize, const V: usize>(
         &mut self,
         target: T,
         first: usize,
         block: usize,
-        keys: &[[E; LANES]],
+        (keys, ahead): (&[[E; LANES]], &[[E; LANES]]),
     ) -> usize {
         // The windows of queries are in order.
         let seen = self.queries.seen(first, block).start..self.queries.seen(first + R - 1, block).end;
@@ -218,7 +224,7 @@ impl<'a> Tile<'a> {
         let panel = (&keys[..self.head * EIGHTS], EIGHTS);
         target.run(
             #[inline(always)]
-            || add_products::<T, E, R, V>(target, q, panel, &mut Sums { eights: scores, stride: EIGHTS }, lanes),
+            || add_products::<T, E, R, V>(target, q, panel, &mut Sums { eights: scores, stride: EIGHTS }, lanes, ahead),
         );
         R
     }
@@ -246,13 +252,13 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Adds a block's values to what `R` queries have gathered, by their weights.
+    /// Adds a block's values to what `R` queries have gathered, by their weights. Gives back `R`.
     fn gather<T: Target, E: Element, const R: usize, const V: usize>(
         &mut self,
         target: T,
         first: usize,
         block: usize,
-        values: &[[E; LANES]],
+        (values, ahead): (&[[E; LANES]], &[[E; LANES]]),
     ) -> usize {
         let mut seen = [const { 0..0 }; R];
         for r in 0..R {
@@ -268,12 +274,26 @@ impl<'a> Tile<'a> {
             || {
                 for r in 0..R {
                     let before = seen[r].start..seen[r].end.min(all.start);
-                    gather::<T, E, 1, 4>(target, &weights[r * BLOCK..], values, before, &mut y[r * eights..], eights);
+                    gather::<T, E, 1, 4>(
+                        target,
+                        &weights[r * BLOCK..],
+                        (values, &[]),
+                        before,
+                        &mut y[r * eights..],
+                        eights,
+                    );
                 }
-                gather::<T, E, R, V>(target, weights, values, all.clone(), y, eights);
+                gather::<T, E, R, V>(target, weights, (values, ahead), all.clone(), y, eights);
                 for r in 0..R {
                     let after = seen[r].start.max(all.end)..seen[r].end;
-                    gather::<T, E, 1, 4>(target, &weights[r * BLOCK..], values, after, &mut y[r * eights..], eights);
+                    gather::<T, E, 1, 4>(
+                        target,
+                        &weights[r * BLOCK..],
+                        (values, &[]),
+                        after,
+                        &mut y[r * eights..],
+                        eights,
+                    );
                 }
             },
         );
@@ -300,7 +320,7 @@ impl<'a> Tile<'a> {
 fn gather<T: Target, E: Element, const R: usize, const V: usize>(
     target: T,
     weights: &[f32],
-    values: &[[E; LANES]],
+    (values, ahead): (&[[E; LANES]], &[[E; LANES]]),
     positions: Range<usize>,
     y: &mut [[f32; LANES]],
     eights: usize,
@@ -308,6 +328,6 @@ fn gather<T: Target, E: Element, const R: usize, const V: usize>(
     if !positions.is_empty() {
         let x = Rows { numbers: &weights[positions.start..], stride: BLOCK };
         let panel = (&values[positions.start * eights..positions.end * eights], eights);
-        add_products::<T, E, R, V>(target, x, panel, &mut Sums { eights: y, stride: eights }, (0, eights));
+        add_products::<T, E, R, V>(target, x, panel, &mut Sums { eights: y, stride: eights }, (0, eights), ahead);
     }
 }

@@ -1,6 +1,7 @@
 //! Products of several rows of numbers by a panel of eights: scores, and sums of values.
 
 use crate::float::Element;
+use crate::scratch::LINE;
 use crate::{LANES, Target};
 
 /// Rows of numbers that lie in one slice.
@@ -21,6 +22,8 @@ pub(super) struct Sums<'a> {
 /// `sums[r][v] += x[r][j] * panel[j][v]` for each of `panel`'s rows of `width` eights, j ascending, `R` rows of `x` and the
 /// eights `first..last` of each row.
 ///
+/// `ahead` is fetched into caches meanwhile: what is used once comes from memory.
+///
 /// Multiplications and additions round separately: on hardware that starts two of each in a cycle, `R * V` of eight chains
 /// keep it busy, and sixteen registers hold them.
 #[inline(always)]
@@ -30,9 +33,16 @@ pub(super) fn add_products<T: Target, E: Element, const R: usize, const V: usize
     (panel, width): (&[[E; LANES]], usize),
     sums: &mut Sums<'_>,
     (first, last): (usize, usize),
+    ahead: &[[E; LANES]],
 ) {
+    // A part in each turn: too many requests at once are dropped.
+    let turns = (last - first).div_ceil(V).max(1);
+    let mut ahead = ahead.chunks(ahead.len().div_ceil(turns).max(1));
     let mut v = first;
     while v + V <= last {
+        for line in ahead.next().unwrap_or_default().chunks(LINE / size_of::<[E; LANES]>()) {
+            target.prefetch(line.as_ptr().cast());
+        }
         chains::<T, E, R, V>(target, x, (panel, width), sums, v);
         v += V;
     }
