@@ -1,7 +1,7 @@
 //! [`Session`]: one forward pass after another over a growing context.
 
-use keepq_dot::rows::{self, HeadCache};
-use keepq_gemm::{Driver, Route};
+use keepq_dot::rows::{self, Queries};
+use keepq_gemm::{ColumnsMut, Driver, Route};
 
 use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
@@ -86,7 +86,7 @@ impl<'m, 'a> Session<'m, 'a> {
             });
         });
         if let Err(error) = result {
-            self.cache.truncate(before, self.model.config().kv_width());
+            self.cache.truncate(before);
             return Err(error);
         }
         Ok(&self.buffers.logits)
@@ -110,7 +110,7 @@ impl<'m, 'a> Session<'m, 'a> {
             self.attention(i, layer, m)?;
             self.feed_forward(layer, m)?;
         }
-        self.cache.truncate(past + m, config.kv_width());
+        self.cache.truncate(past + m);
         Ok(())
     }
 
@@ -143,24 +143,30 @@ impl<'m, 'a> Session<'m, 'a> {
                 token.chunks_exact_mut(config.head).for_each(|head| rows::rope(head, angles, pairs));
             }
         }
-        self.cache.extend(i, &buffers.k, &buffers.v);
+        self.cache.extend(driver.tier(), i, &buffers.k, &buffers.v);
 
-        let (cache, stride) = (self.cache.layer(i), config.kv_width());
-        let queries_per_kv = config.heads / config.kv_heads;
-        let (q, positions) = (&buffers.q, past + m);
-        driver.for_each_row(&mut buffers.attended, config.head, positions, &mut buffers.scratch, |row, out, scores| {
-            let (token, head) = (row / config.heads, row % config.heads);
-            let seen = past + token + 1;
-            let first = seen.saturating_sub(window);
-            let cache = HeadCache {
-                keys: &cache.keys[first * stride..],
-                values: &cache.values[first * stride..],
+        // A tile: some tokens, and of each of them the heads that read the same keys.
+        let (q, stride, head) = (&buffers.q, config.q_width(), config.head);
+        let heads = config.heads / config.kv_heads;
+        let tokens = rows::tokens_together(heads).min(m);
+        let memory = rows::attention_memory(head, tokens * heads);
+        let tile = (tokens, heads * head);
+        let work = |first: usize, mut out: ColumnsMut<'_>, memory: &mut [f32]| {
+            let column = out.columns().start;
+            let queries = Queries {
+                q: &q[first * stride + column..],
                 stride,
-                offset: head / queries_per_kv * config.head,
+                tokens: out.m(),
+                heads,
+                position: past + first,
+                window,
+                scale: config.attention_scale,
             };
-            let q = &q[row * config.head..][..config.head];
-            driver.tier().attention(q, cache, config.attention_scale, &mut scores[..seen - first], out);
-        });
+            driver.tier().attention(queries, self.cache.head(i, column / (heads * head)), memory, |i, attended| {
+                out.row_mut(i / heads)[i % heads * head..][..head].copy_from_slice(attended);
+            });
+        };
+        driver.for_each_tile(&mut buffers.attended, stride, tile, memory, &mut buffers.scratch, work);
 
         let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
         layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;

@@ -201,6 +201,15 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn narrow_f16(self, x: [f32; LANES]) -> [F16; LANES] {
+        let mut narrow = [F16::default(); LANES];
+        for (narrow, x) in narrow.iter_mut().zip(x) {
+            *narrow = F16::from_f32(x);
+        }
+        narrow
+    }
+
+    #[inline(always)]
     fn sub_bytes(self, x: [u8; 32], by: u8) -> [u8; 32] {
         x.map(|byte| byte.wrapping_sub(by))
     }

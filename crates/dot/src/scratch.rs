@@ -26,7 +26,7 @@ pub struct Scratch {
 }
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 impl Scratch {
     /// An empty scratch.
@@ -112,7 +112,7 @@ fn grow<T: Clone>(memory: &mut Vec<T>, len: usize, fill: T) {
 }
 
 /// What begins at a cache line boundary.
-fn from_line<T>(memory: &mut [T]) -> &mut [T] {
+pub(crate) fn from_line<T>(memory: &mut [T]) -> &mut [T] {
     let skip = memory.as_ptr().addr().wrapping_neg() % LINE / size_of::<T>();
     memory.get_mut(skip..).unwrap_or_default()
 }

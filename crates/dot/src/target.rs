@@ -59,6 +59,9 @@ pub trait Target: Copy {
     /// Eight binary16 numbers, exactly; any NaN becomes some NaN.
     fn widen_f16(self, x: [F16; LANES]) -> Self::F32s;
 
+    /// The nearest binary16 numbers, ties to even; any NaN becomes some NaN.
+    fn narrow_f16(self, x: Self::F32s) -> [F16; LANES];
+
     /// `x - by` in each byte, wrapping.
     fn sub_bytes(self, x: Self::Bytes, by: u8) -> Self::Bytes;
 

@@ -128,6 +128,33 @@ impl<'e> Driver<'e> {
         });
     }
 
+    /// Calls `work(first_row, columns, memory)` for each tile of at most `rows` rows and `columns` columns of `out[m,n]`, on all
+    /// threads, the last rows first. `memory` is scratch of `memory` floats, with any contents.
+    pub fn for_each_tile(
+        &self,
+        out: &mut [f32],
+        n: usize,
+        (rows, columns): (usize, usize),
+        memory: usize,
+        scratch: &mut Scratch,
+        work: impl Fn(usize, ColumnsMut<'_>, &mut [f32]) + Sync,
+    ) {
+        if n == 0 || rows == 0 {
+            return;
+        }
+        scratch.workers.fit(self.executor.threads(), |worker| worker.fit_tile(memory));
+        let tiles = out.chunks_mut(rows.saturating_mul(n)).enumerate().rev().flat_map(|(i, chunk)| {
+            let mut rest = ColumnsMut::new(chunk, chunk.len() / n, n);
+            iter::from_fn(move || Some((i * rows, rest.take_front(columns)?)))
+        });
+        let queue = Mutex::new(tiles);
+        self.share(&scratch.workers, |worker| {
+            while let Some((row, tile)) = next(&queue, Iterator::next) {
+                work(row, tile, &mut worker.tile[..memory]);
+            }
+        });
+    }
+
     /// All tokens of a pair by all of its weights.
     pub(crate) fn multiply(
         &self,

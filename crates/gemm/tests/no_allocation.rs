@@ -171,7 +171,7 @@ fn the_other_orientation() {
 }
 
 #[test]
-fn rows_of_attention() {
+fn rows_and_tiles() {
     let (mut scratch, mut out) = (Scratch::new(), vec![0.0; 64]);
     let driver = Driver::new(Tier::best(), &Serial);
     let found = allocations(|| {
@@ -182,6 +182,17 @@ fn rows_of_attention() {
     });
     assert_eq!(found, 0);
     assert_eq!(out[63], 3.0);
+
+    let found = allocations(|| {
+        driver.for_each_tile(&mut out, 8, (3, 2), 100, &mut scratch, |first, mut tile, memory| {
+            memory.fill((100 * first + tile.columns().start) as f32);
+            (0..tile.m()).for_each(|t| tile.row_mut(t).copy_from_slice(&memory[..2]));
+        });
+    });
+    assert_eq!(found, 0);
+    for (i, &element) in out.iter().enumerate() {
+        assert_eq!(element, (i / 8 / 3 * 300 + i % 8 / 2 * 2) as f32);
+    }
 }
 
 /// `ActFormat::F32` is a view, and quantizing again fits in what is there.

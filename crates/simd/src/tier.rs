@@ -4,8 +4,9 @@ use std::fmt;
 use std::ops::Range;
 
 use keepq_act::{ActBuf, ActError, ActFormat, ActRows, Encoding};
+use keepq_blocks::F16;
 use keepq_dot::kn::{self, KnMatrix};
-use keepq_dot::rows::{self, HeadCache};
+use keepq_dot::rows::{self, KvHead, KvLayout, Queries};
 use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
 
 #[cfg(target_arch = "x86_64")]
@@ -168,8 +169,30 @@ impl Tier {
     ///
     /// # Panics
     /// As [`keepq_dot::rows::attention`] does.
-    pub fn attention(self, q: &[f32], cache: HeadCache<'_>, scale: f32, scores: &mut [f32], out: &mut [f32]) {
-        on_target!(self, target => rows::attention(target, q, cache, scale, scores, out));
+    pub fn attention(
+        self,
+        queries: Queries<'_>,
+        cache: KvHead<'_>,
+        memory: &mut [f32],
+        out: impl FnMut(usize, &[f32]),
+    ) {
+        on_target!(self, target => rows::attention(target, queries, cache, memory, out));
+    }
+
+    /// [`KvLayout::store_keys`] on this tier.
+    ///
+    /// # Panics
+    /// As [`KvLayout::store_keys`] does.
+    pub fn store_keys(self, layout: KvLayout, first: usize, rows: &[f32], to: &mut [F16]) {
+        on_target!(self, target => layout.store_keys(target, first, rows, to));
+    }
+
+    /// [`KvLayout::store_values`] on this tier.
+    ///
+    /// # Panics
+    /// As [`KvLayout::store_values`] does.
+    pub fn store_values(self, layout: KvLayout, first: usize, rows: &[f32], to: &mut [F16]) {
+        on_target!(self, target => layout.store_values(target, first, rows, to));
     }
 
     /// [`keepq_dot::rows::rms_norm`] on this tier.

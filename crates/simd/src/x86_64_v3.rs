@@ -1,7 +1,9 @@
 //! `x86-64-v3`: AVX2, FMA and F16C.
 
 use core::arch::asm;
-use core::arch::x86_64::{__m128i, __m256, __m256i, _MM_HINT_T1, _mm256_cvtph_ps};
+use core::arch::x86_64::{
+    __m128i, __m256, __m256i, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm256_cvtph_ps, _mm256_cvtps_ph,
+};
 
 use keepq_blocks::F16;
 use keepq_dot::{LANES, Target, Way};
@@ -190,6 +192,17 @@ impl Target for X86_64V3 {
             *bits = x.to_bits();
         }
         self.cvtph(pulp::cast(bits))
+    }
+
+    #[inline(always)]
+    fn narrow_f16(self, x: __m256) -> [F16; LANES] {
+        // SAFETY: the token proves that the machine has F16C; pulp has no method for this instruction.
+        let bits: [u16; LANES] = pulp::cast(unsafe { _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x) });
+        let mut narrow = [F16::default(); LANES];
+        for (narrow, bits) in narrow.iter_mut().zip(bits) {
+            *narrow = F16::from_bits(bits);
+        }
+        narrow
     }
 
     #[inline(always)]

@@ -1,12 +1,13 @@
 //! `rows/<operation>/<what>`: the float row operations.
 
-use keepq_blocks::F16;
-use keepq_dot::rows::{self, Chosen, HeadCache, RopePairs};
+mod attention;
+
+use keepq_dot::rows::{self, Chosen, RopePairs};
 use keepq_simd::Tier;
 
 use crate::case::{Golden, Runner};
-use crate::inputs::{Floats, Random, real_rows, real_tokens};
-use crate::naive::{self, HeadRows, TYPES, f16_bits};
+use crate::inputs::{Floats, real_rows, real_tokens};
+use crate::naive::{self, TYPES};
 use crate::{Blessing, Case, Output};
 
 /// An operation by the project's crates and by the naive implementation.
@@ -33,7 +34,7 @@ where
 const LENGTHS: [usize; 5] = [1, 7, 8, 31, 576];
 
 pub(super) fn cases() -> Vec<Case> {
-    [exp(), rms_norm(), softmax(), silu_mul(), gelu_mul(), rope(), attention(), route(), scale(), add_scaled()]
+    [exp(), rms_norm(), softmax(), silu_mul(), gelu_mul(), rope(), attention::cases(), route(), scale(), add_scaled()]
         .into_iter()
         .flatten()
         .collect()
@@ -168,33 +169,6 @@ fn rope() -> Vec<Case> {
         }
     }
     cases
-}
-
-fn attention() -> Vec<Case> {
-    // Two heads of keys and values a position, of which the second is read.
-    let make = |(positions, head): (usize, usize)| {
-        let (stride, offset) = (2 * head, head);
-        let q = Floats::Gaussian.row(head, 540);
-        let mut random = Random::new(541);
-        let mut cache = || (0..positions * stride).map(|_| f16_bits(random.gaussian())).collect::<Vec<u16>>();
-        let (keys, values) = (cache(), cache());
-        let (nq, nkeys, nvalues) = (q.clone(), keys.clone(), values.clone());
-        let scale = 0.125;
-        let run = move |tier: Tier| {
-            let f16 = |bits: &[u16]| bits.iter().map(|&bits| F16::from_bits(bits)).collect::<Vec<F16>>();
-            let (keys, values) = (f16(&keys), f16(&values));
-            let (mut scores, mut out) = (vec![f32::NAN; positions], vec![f32::NAN; head]);
-            let cache = HeadCache { keys: &keys, values: &values, stride, offset };
-            tier.attention(&q, cache, scale, &mut scores, &mut out);
-            out
-        };
-        let bless = move || {
-            let rows = HeadRows { keys: &nkeys, values: &nvalues, stride, offset };
-            naive::attention(&nq, rows, scale, positions)
-        };
-        case("attention", &format!("{positions}-positions-of-{head}"), run, bless)
-    };
-    [(1, 64), (2, 20), (7, 64), (33, 64), (300, 16)].into_iter().map(make).collect()
 }
 
 fn route() -> Vec<Case> {

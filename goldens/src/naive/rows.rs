@@ -1,5 +1,7 @@
 //! Float row operations.
 
+use std::ops::Range;
+
 use super::half::f16_value;
 use super::{exp, float_dot};
 
@@ -96,16 +98,35 @@ pub(crate) struct HeadRows<'a> {
     pub(crate) offset: usize,
 }
 
-pub(crate) fn attention(q: &[f32], rows: HeadRows<'_>, scale: f32, positions: usize) -> Vec<f32> {
+/// Positions of a block.
+const BLOCK: usize = 64;
+
+/// One query over the positions that it sees.
+pub(crate) fn attention(q: &[f32], rows: HeadRows<'_>, scale: f32, seen: Range<usize>) -> Vec<f32> {
     let HeadRows { keys, values, stride, offset } = rows;
     let at = |t: usize, i: usize| t * stride + offset + i;
-    let score = |t| sum8(q.len(), |i| q[i] * f16_value(keys[at(t, i)])) * scale;
-    let weights = softmax(&(0..positions).map(score).collect::<Vec<_>>());
-    let mut y = vec![0.0; q.len()];
-    for (t, weight) in weights.iter().enumerate() {
-        for (i, y) in y.iter_mut().enumerate() {
-            *y += weight * f16_value(values[at(t, i)]);
+    let q: Vec<f32> = q.iter().map(|q| q * scale).collect();
+    let score = |t| (0..q.len()).fold(0.0, |sum, i| sum + q[i] * f16_value(keys[at(t, i)]));
+    let (mut max, mut p, mut y) = (f32::MIN, [0.0; 8], vec![0.0; q.len()]);
+    for block in 0..seen.end.div_ceil(BLOCK) {
+        let positions = seen.start.max(block * BLOCK)..seen.end.min((block + 1) * BLOCK);
+        let scores: Vec<(usize, f32)> = positions.map(|t| (t, score(t))).collect();
+        let before = max;
+        for &(_, score) in &scores {
+            if score > max {
+                max = score;
+            }
+        }
+        let factor = exp(before - max);
+        p.iter_mut().chain(&mut y).for_each(|sum| *sum *= factor);
+        for (t, score) in scores {
+            let weight = exp(score - max);
+            p[t % 8] += weight;
+            for (i, y) in y.iter_mut().enumerate() {
+                *y += weight * f16_value(values[at(t, i)]);
+            }
         }
     }
-    y
+    let inverse = 1.0 / float_dot::reduce(p);
+    y.iter().map(|y| y * inverse).collect()
 }

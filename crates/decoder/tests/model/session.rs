@@ -49,6 +49,40 @@ fn bits_depend_on_no_tier_thread_count_or_cut() {
     }
 }
 
+/// Blocks of attention begin and end within batches, and so do windows.
+#[test]
+fn a_long_prompt_has_the_same_bits_however_it_is_cut() {
+    let tokens: Vec<u32> = (0..512).map(|i| (i * i + 7 * i) % VOCABULARY as u32).collect();
+    for (architecture, window) in [("llama", None), ("gemma3", Some(100))] {
+        let mut tiny = Tiny::of(architecture);
+        if let Some(window) = window {
+            tiny = tiny.set("gemma3.attention.sliding_window", Key::U32(window));
+        }
+        let file = tiny.write();
+        let gguf = Gguf::parse(&file).unwrap();
+        let model = Model::load(&gguf, Residency::Keep).unwrap();
+        let run = |tier, threads, piece| {
+            let settings = Settings::new(tier, threads, Residency::Keep).unwrap();
+            let mut session = Session::new(&model, settings.driver(), tokens.len()).unwrap();
+            let mut all = Vec::new();
+            for tokens in tokens.chunks(piece) {
+                all.extend(session.feed(tokens, Logits::All).unwrap().iter().map(|v| v.to_bits()));
+            }
+            all
+        };
+        let want = run(Tier::best(), 1, 512);
+        assert_eq!(want.len(), 512 * VOCABULARY);
+        for tier in Tier::available() {
+            for (threads, piece) in [(1, 1), (2, 512), (4, 128), (2, 100)] {
+                assert!(
+                    run(tier, threads, piece) == want,
+                    "{architecture}, {tier}, {threads} threads, {piece} at a time"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn the_expanded_arms_agree_bit_for_bit() {
     for architecture in ARCHITECTURES {
@@ -92,7 +126,7 @@ fn what_cannot_be_fed_leaves_the_context_alone() {
     assert_eq!(session.feed(&[3, 50], Logits::Last), Err(SessionError::NoSuchToken { id: 50, vocabulary }));
     assert_eq!(session.feed(&[3; 3], Logits::Last), Err(SessionError::ContextFull { capacity: 4, needed: 5 }));
     assert_eq!(session.positions(), 2);
-    assert_eq!(session.cache_bytes(), 2 * 2 * 2 * 32 * 2, "two layers of keys and values of two tokens");
+    assert_eq!(session.cache_bytes(), 2 * 2 * 64 * 32 * 2, "two layers of keys and values of a block of positions");
     session.feed(&[3; 2], Logits::Last).unwrap();
 }
 

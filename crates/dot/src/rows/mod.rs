@@ -8,12 +8,14 @@ mod attention;
 mod norm;
 mod rope;
 mod route;
+mod softmax;
 
 pub use activation::{gelu_mul, silu_mul};
-pub use attention::{HeadCache, attention, softmax};
+pub use attention::{KvHead, KvLayout, Queries, attention, attention_memory, tokens_together};
 pub use norm::{rms_norm, rms_norm_in_place};
 pub use rope::{RopePairs, rope, rope_angles};
 pub use route::{Chosen, route};
+pub use softmax::softmax;
 
 use crate::float::reduce;
 
