@@ -2,6 +2,12 @@
 
 use crate::{ErrorKind, GgufError, Subject};
 
+/// Numbers from here on have a byte that is not ASCII, or more than one byte.
+const ASCII: u64 = 128;
+
+/// Bytes of strings that are checked together: what is in a cache from walking over them.
+const CHECKED_AT_ONCE: usize = 1 << 14;
+
 /// A fault at a byte, before it is known in which key or tensor.
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -73,6 +79,34 @@ impl<'a> Cursor<'a> {
         let bytes = self.take("string", len)?;
         core::str::from_utf8(bytes)
             .map_err(|error| Fault { at: start + error.valid_up_to() as u64, kind: ErrorKind::NotUtf8 })
+    }
+
+    /// Steps over `count` strings, all of them checked.
+    ///
+    /// A length below 128 is eight bytes of ASCII, so that strings and the lengths between them are UTF-8 together where each
+    /// string is, and one is not where they are not: no character lies across a byte of ASCII. Many short strings are checked at
+    /// once, which takes a fraction of the time.
+    pub(crate) fn skip_strings(&mut self, count: u64) -> Result<(), Fault> {
+        let mut unchecked = self.at;
+        for _ in 0..count {
+            let length_at = self.at;
+            let step = self.u64("string length").and_then(|len| Ok((len, self.take("string", len)?)));
+            let is_long = step.as_ref().map_or(true, |&(len, _)| len >= ASCII);
+            if is_long || length_at - unchecked >= CHECKED_AT_ONCE {
+                self.check_utf8(unchecked, length_at)?;
+                unchecked = length_at + size_of::<u64>();
+            }
+            step?;
+        }
+        self.check_utf8(unchecked, self.at)
+    }
+
+    /// Checks the text between two positions.
+    fn check_utf8(&self, start: usize, end: usize) -> Result<(), Fault> {
+        let bytes = self.bytes.get(start..end).unwrap_or_default();
+        simdutf8::compat::from_utf8(bytes)
+            .map(|_| ())
+            .map_err(|error| Fault { at: (start + error.valid_up_to()) as u64, kind: ErrorKind::NotUtf8 })
     }
 
     /// Refuses a count, stored at byte `at`, of things of at least `least` bytes each that the bytes left

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use core::fmt;
 
-use crate::{Array, Items, Value};
+use crate::{Array, Items, Value, ValueType};
 
 /// A type that a metadata value can be read as.
 ///
@@ -20,6 +20,11 @@ pub trait FromValue<'a>: Sized {
     /// # Errors
     /// [`Mismatch`] where it is none.
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch>;
+
+    /// Whether every value of type `ty` is accepted, so that an array of them need not be looked through.
+    fn accepts_all(_ty: ValueType) -> bool {
+        false
+    }
 }
 
 /// A value of another type, or of another range, than the one asked for.
@@ -87,6 +92,12 @@ macro_rules! integers {
                     .and_then(|integer| Self::try_from(integer).ok())
                     .ok_or_else(|| Mismatch::new::<Self>(value))
             }
+
+            fn accepts_all(ty: ValueType) -> bool {
+                ty.integers().is_some_and(|(least, most)| {
+                    Self::try_from(least).is_ok() && Self::try_from(most).is_ok()
+                })
+            }
         }
     )*};
 }
@@ -105,6 +116,10 @@ impl<'a> FromValue<'a> for f64 {
             _ => Err(Mismatch::new::<Self>(value)),
         }
     }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        matches!(ty, ValueType::F32 | ValueType::F64)
+    }
 }
 
 impl<'a> FromValue<'a> for f32 {
@@ -122,6 +137,10 @@ impl<'a> FromValue<'a> for f32 {
             _ => Err(Mismatch::new::<Self>(value)),
         }
     }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::F32
+    }
 }
 
 impl<'a> FromValue<'a> for bool {
@@ -135,6 +154,10 @@ impl<'a> FromValue<'a> for bool {
             _ => Err(Mismatch::new::<Self>(value)),
         }
     }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::Bool
+    }
 }
 
 impl<'a> FromValue<'a> for &'a str {
@@ -147,6 +170,10 @@ impl<'a> FromValue<'a> for &'a str {
             Value::String(text) => Ok(text),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::String
     }
 }
 
@@ -173,5 +200,49 @@ impl<'a, T: FromValue<'a>> FromValue<'a> for Items<'a, T> {
             Value::Array(array) => array.items(),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `T` accepts all of a type just where it accepts the numbers at both ends of it.
+    fn agrees<T: for<'a> FromValue<'a>>() {
+        for (ty, ends) in [
+            (ValueType::U8, [Value::U8(u8::MIN), Value::U8(u8::MAX)]),
+            (ValueType::I8, [Value::I8(i8::MIN), Value::I8(i8::MAX)]),
+            (ValueType::U16, [Value::U16(u16::MIN), Value::U16(u16::MAX)]),
+            (ValueType::I16, [Value::I16(i16::MIN), Value::I16(i16::MAX)]),
+            (ValueType::U32, [Value::U32(u32::MIN), Value::U32(u32::MAX)]),
+            (ValueType::I32, [Value::I32(i32::MIN), Value::I32(i32::MAX)]),
+            (ValueType::U64, [Value::U64(u64::MIN), Value::U64(u64::MAX)]),
+            (ValueType::I64, [Value::I64(i64::MIN), Value::I64(i64::MAX)]),
+            (ValueType::F32, [Value::F32(f32::MIN), Value::F32(f32::INFINITY)]),
+            // Not exact as an f32.
+            (ValueType::F64, [Value::F64(0.1), Value::F64(f64::MAX)]),
+            (ValueType::Bool, [Value::Bool(false), Value::Bool(true)]),
+            (ValueType::String, [Value::String(""), Value::String("1")]),
+        ] {
+            let accepted = ends.iter().all(|end| T::from_value(*end).is_ok());
+            assert_eq!(T::accepts_all(ty), accepted, "{} of {ty}", T::expected());
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_by_its_type_is_accepted_one_by_one() {
+        agrees::<u8>();
+        agrees::<i8>();
+        agrees::<u16>();
+        agrees::<i16>();
+        agrees::<u32>();
+        agrees::<i32>();
+        agrees::<u64>();
+        agrees::<i64>();
+        agrees::<usize>();
+        agrees::<f32>();
+        agrees::<f64>();
+        agrees::<bool>();
+        assert!(<&str>::accepts_all(ValueType::String) && !<&str>::accepts_all(ValueType::U8));
     }
 }
