@@ -53,7 +53,7 @@ fn startup(c: &mut Criterion) {
                 let gguf = source.parse().expect("a GGUF file");
                 bencher.iter(|| {
                     let tokenizer = Tokenizer::from_gguf(&gguf).expect("a tokenizer");
-                    black_box(text.map(|text| tokenizer.encode(text, Special::Parse)));
+                    black_box(text.map(|text| tokenizer.encode(text, Special::Parse).expect("ids")));
                 });
             });
         }

@@ -20,7 +20,7 @@
 //! let model = Model::load(&gguf, settings.residency())?;
 //!
 //! let mut session = Session::new(&model, settings.driver(), 512)?;
-//! let prompt = tokenizer.encode("The capital of France is", Special::Parse);
+//! let prompt = tokenizer.encode("The capital of France is", Special::Parse)?;
 //! let ids = generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |id| !tokenizer.is_end_of_generation(id))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

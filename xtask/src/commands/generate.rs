@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         model.vocabulary()
     );
 
-    let prompt_ids = tokenizer.encode(&args.prompt, Special::Parse);
+    let prompt_ids = tokenizer.encode(&args.prompt, Special::Parse).with_context(file)?;
     ensure!(!prompt_ids.is_empty(), "the prompt {:?} has no tokens", args.prompt);
     let context = model.config().context;
     let needed = prompt_ids.len().saturating_add(args.tokens);
