@@ -43,12 +43,18 @@ impl<'a> Cursor<'a> {
         (self.bytes.len() - self.at) as u64
     }
 
+    /// The bytes not yet read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     /// The bytes read since `start`, an earlier position.
     pub(crate) fn since(&self, start: u64) -> &'a [u8] {
         usize::try_from(start).ok().and_then(|start| self.bytes.get(start..self.at)).unwrap_or_default()
     }
 
     /// The next `len` bytes; a fault, and no step, where there are fewer.
+    #[inline]
     pub(crate) fn take(&mut self, what: &'static str, len: u64) -> Result<&'a [u8], Fault> {
         let taken = usize::try_from(len).ok().and_then(|len| self.bytes[self.at..].get(..len));
         let Some(taken) = taken else {
@@ -58,6 +64,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Fault> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(what, N as u64)?);
@@ -68,11 +75,13 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self, what: &'static str) -> Result<u64, Fault> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
     /// A length in 8 bytes, then that many bytes of UTF-8.
+    #[inline]
     pub(crate) fn string(&mut self) -> Result<&'a str, Fault> {
         let len = self.u64("string length")?;
         let start = self.at();

@@ -86,6 +86,7 @@ macro_rules! integers {
                 concat!("an integer that fits ", stringify!($int)).into()
             }
 
+            #[inline]
             fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
                 value
                     .integer()
@@ -109,6 +110,7 @@ impl<'a> FromValue<'a> for f64 {
         "a float".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::F32(float) => Ok(float.into()),
@@ -127,6 +129,7 @@ impl<'a> FromValue<'a> for f32 {
         "a float that fits f32".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::F32(float) => Ok(float),
@@ -148,6 +151,7 @@ impl<'a> FromValue<'a> for bool {
         "a boolean".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::Bool(value) => Ok(value),
@@ -165,6 +169,7 @@ impl<'a> FromValue<'a> for &'a str {
         "a string".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::String(text) => Ok(text),

@@ -177,6 +177,7 @@ impl<'a> Value<'a> {
     }
 
     /// The value as an integer of any width and sign; none for what is no integer.
+    #[inline]
     pub(crate) fn integer(&self) -> Option<i128> {
         Some(match *self {
             Self::U8(value) => value.into(),
@@ -198,6 +199,7 @@ impl<'a> Value<'a> {
     }
 
     /// Reads and checks a value of type `ty`.
+    #[inline]
     pub(crate) fn read_typed(cursor: &mut Cursor<'a>, ty: ValueType) -> Result<Self, Fault> {
         let what = ty.name();
         Ok(match ty {

@@ -33,7 +33,11 @@ impl<'a, T: FromValue<'a> + Copy> List<'a, T> {
     pub fn to_vec(&self) -> Vec<T> {
         match &self.0 {
             Held::Memory(elements) => elements.clone(),
-            Held::File(items) => items.clone().collect(),
+            Held::File(items) => {
+                let mut elements = Vec::with_capacity(items.len());
+                items.clone().for_each(|item| elements.push(item));
+                elements
+            }
         }
     }
 }

@@ -79,6 +79,7 @@ impl<'a> FromValue<'a> for TokenType {
         i32::expected()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         i32::from_value(value).map(Self::from)
     }

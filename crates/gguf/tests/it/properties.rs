@@ -1,6 +1,6 @@
 //! Whatever happens to a file, reading it panics nowhere; whatever is written is read back.
 
-use keepq_gguf::{ErrorKind, GgmlType, Gguf, Items, Value, write::Writer};
+use keepq_gguf::{Array, ErrorKind, GgmlType, Gguf, Items, Value, write::Writer};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -259,7 +259,10 @@ fn many_strings_have_the_fault_of_the_first_that_has_one() {
             None => {
                 let gguf = Gguf::parse(&file).unwrap();
                 let read: Items<'_, &str> = gguf.require("t").unwrap();
-                prop_assert!(read.map(str::as_bytes).eq(strings.iter().map(Vec::as_slice)));
+                let mut folded = Vec::new();
+                read.clone().for_each(|string| folded.push(string.as_bytes()));
+                prop_assert_eq!(&folded, &strings);
+                prop_assert!(read.map(str::as_bytes).eq(folded));
             }
         }
         // Of two faults the first is told, whichever kind it is.
@@ -270,4 +273,28 @@ fn many_strings_have_the_fault_of_the_first_that_has_one() {
             prop_assert!(error.at() <= Some(at), "{error}");
         }
     });
+}
+
+/// All elements at once and one after another are the same, of each type and from anywhere on.
+#[test]
+fn arrays_fold_to_what_they_iterate_over() {
+    for (element, bytes) in [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)]
+    {
+        let data =
+            (0..6 * bytes as u8).map(|byte| if element == value::BOOL { byte % 2 } else { byte }).collect::<Vec<_>>();
+        let file = Raw::header(0, 1).array("t", element, 6).bytes(&data).0;
+        let gguf = Gguf::parse(&file).unwrap();
+        let array = gguf.require::<Array<'_>>("t").unwrap();
+        for skipped in 0..=6 {
+            let rest = || array.values().skip(skipped);
+            let mut values = array.values();
+            values.by_ref().take(skipped).for_each(drop);
+            let folded = values.fold(Vec::new(), |mut folded, value| {
+                folded.push(value);
+                folded
+            });
+            assert_eq!(folded.len(), 6 - skipped);
+            assert_eq!(format!("{folded:?}"), format!("{:?}", rest().collect::<Vec<_>>()), "{element}");
+        }
+    }
 }
