@@ -10,13 +10,16 @@ pub(crate) mod arm_run;
 mod compare;
 #[cfg(test)]
 mod example;
+mod first_token;
 pub(crate) mod kernels;
 mod limits;
 mod machine;
+mod multiply_adds;
 mod peer;
 pub(crate) mod peer_run;
 pub(crate) mod process;
 mod processor;
+mod profile;
 mod prompt;
 mod ratio;
 mod report;
@@ -105,13 +108,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => synth::file_in(&cache::folder(None)?)?,
     };
     let set = open_set(&model, Source::map)?;
-    let prompt = prompt(args, &model, &set.parse()?)?;
+    let (prompt, text) = prompt(args, &model, &set.parse()?)?;
     // This also brings the files into the page cache, for every arm alike.
     let sha256 = sha256::of_set(&set);
     // Of a set, llama.cpp opens no file but the first.
     let model = set.sources()[0].path().to_owned();
     drop(set);
-    let work = Work { threads, prompt, gen_len: args.gen_len as usize, model };
+    let work = Work { threads, prompt, text, gen_len: args.gen_len as usize, model };
     let builds = Build::describe_all(&args.peers, &args.peer_variants)?;
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
@@ -122,8 +125,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let machine = Machine::now();
     let (arms, peers) = measure(&work, &arms, &peers, reps)?;
-    let before = arms.iter().find(|summary| summary.arm == Arm::Before);
-    let limits = before.map(|before| Limits::measure(threads, before.weight_bytes));
+    let measured = arms.iter().filter(|summary| summary.arm != Arm::Oracle);
+    let limits = measured.map(|summary| (summary.arm, Limits::measure(threads, summary.weight_bytes))).collect();
     let machine = machine.and_after();
 
     if let Some(file) = ids {
@@ -145,8 +148,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.check()
 }
 
-/// The ids of the prompt, after what can be checked before anything runs.
-fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<Vec<u32>> {
+/// The ids of the prompt and the text for the first token, after what can be checked before anything runs.
+fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<(Vec<u32>, String)> {
     let file = || model.display().to_string();
     let context = Config::from_gguf(gguf).with_context(file)?.context;
     let (prompt_len, gen_len) = (args.prompt_len as usize, args.gen_len as usize);
@@ -154,7 +157,10 @@ fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<Vec<u32>> {
         prompt_len.saturating_add(gen_len) <= context,
         "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
     );
-    prompt::ids(&Tokenizer::from_gguf(gguf).with_context(file)?, prompt_len).with_context(file)
+    let tokenizer = Tokenizer::from_gguf(gguf).with_context(file)?;
+    let ids = prompt::ids(&tokenizer, prompt_len).with_context(file)?;
+    let text = first_token::text(&tokenizer, prompt::TEXT).with_context(file)?;
+    Ok((ids, text.to_owned()))
 }
 
 /// The arms in the order given, each once.

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use keepq_decoder::tokenizer::{Special, Tokenizer};
 
-const TEXT: &str = include_str!("prompt.txt");
+pub(super) const TEXT: &str = include_str!("prompt.txt");
 
 /// The first `len` ids of the text, which is repeated where it is too short.
 pub(super) fn ids(tokenizer: &Tokenizer<'_>, len: usize) -> Result<Vec<u32>> {
