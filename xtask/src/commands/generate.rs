@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{DecodeStream, Special, Tokenizer};
 use keepq_decoder::{Model, Sampler, Session, generate};
 use keepq_gemm::Residency;
-use keepq_gguf::{Source, open_set};
 use serde::Serialize;
 
 use crate::{files, runtime};
@@ -38,6 +37,9 @@ pub(crate) struct Args {
     /// Refuse a model with a type that has no kernel, instead of expanding its tensors
     #[arg(long)]
     strict: bool,
+    /// Read the file into memory instead of mapping it: for storage that others write to
+    #[arg(long)]
+    no_mmap: bool,
     /// Print JSON when all tokens are there, instead of text as it comes
     #[arg(long)]
     json: bool,
@@ -72,7 +74,7 @@ fn probability(text: &str) -> Result<f32, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let settings = runtime::settings(args.threads)?;
-    let set = open_set(&args.model, Source::map)?;
+    let set = runtime::open(&args.model, args.no_mmap)?;
     let gguf = set.parse()?;
     let file = || args.model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
@@ -80,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Residency::Keep if args.strict => Residency::Strict,
         residency => residency,
     };
-    let model = Model::load(&gguf, residency).with_context(file)?;
+    let model = Model::load_with(&gguf, residency, |tensor| set.release(tensor)).with_context(file)?;
 
     ensure!(
         tokenizer.token_count() == model.vocabulary(),

@@ -7,7 +7,6 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use keepq_decoder::tokenizer::{Special, Tokenizer};
 use keepq_decoder::{Logits, Model, Profile, Session};
-use keepq_gguf::{Source, open_set};
 use serde::{Deserialize, Serialize};
 
 use super::arm::{Arm, VARIABLES};
@@ -23,6 +22,9 @@ pub(crate) struct Args {
     /// The GGUF file, or any file of a set
     #[arg(long)]
     model: PathBuf,
+    /// Read the file into memory instead of mapping it
+    #[arg(long)]
+    no_mmap: bool,
     /// Tokens to generate
     #[arg(long, value_parser = clap::value_parser!(u32).range(2..), required_unless_present = "first_token")]
     gen_len: Option<u32>,
@@ -58,7 +60,7 @@ pub(super) fn run_apart(work: &Work, arm: Arm) -> Result<ArmRun> {
 /// A process that runs an arm.
 fn command(work: &Work, arm: Arm) -> Result<Command> {
     let mut command = process::command("bench-arm")?;
-    command.arg("--model").arg(&work.model);
+    command.arg("--model").arg(&work.model).args(work.no_mmap.then_some("--no-mmap"));
     for variable in VARIABLES {
         command.env_remove(variable);
     }
@@ -68,6 +70,7 @@ fn command(work: &Work, arm: Arm) -> Result<Command> {
 
 /// Runs the arm that the environment asks for, as [`run_apart`] asks.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    process::end_with_parent()?;
     match &args.first_token {
         Some(text) => first_token(args, text),
         None => generate(args, &process::prompt()?, args.gen_len.unwrap_or_default() as usize),
@@ -78,9 +81,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn first_token(args: &Args, text: &str) -> Result<()> {
     let settings = runtime::settings(None)?;
     let file = || args.model.display().to_string();
-    let set = open_set(&args.model, Source::map)?;
+    let set = runtime::open(&args.model, args.no_mmap)?;
     let gguf = set.parse()?;
-    let model = Model::load(&gguf, settings.residency()).with_context(file)?;
+    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
     let prompt =
         Tokenizer::from_gguf(&gguf).and_then(|tokenizer| tokenizer.encode(text, Special::Parse)).with_context(file)?;
     let mut session = Session::new(&model, settings.driver(), prompt.len() + 1)?;
@@ -93,9 +96,9 @@ fn generate(args: &Args, prompt: &[u32], gen_len: usize) -> Result<()> {
     let file = || args.model.display().to_string();
 
     let start = Instant::now();
-    let set = open_set(&args.model, Source::map)?;
+    let set = runtime::open(&args.model, args.no_mmap)?;
     let gguf = set.parse()?;
-    let model = Model::load(&gguf, settings.residency()).with_context(file)?;
+    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
     let load = start.elapsed();
 
     let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len)?.profiled();

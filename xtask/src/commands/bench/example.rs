@@ -13,7 +13,14 @@ use crate::foreign::llama::Cpu;
 
 /// Four tokens after a prompt of eight.
 pub(super) fn work() -> Work {
-    Work { model: "m.gguf".into(), threads: 2, prompt: (1..=8).collect(), text: "a text".into(), gen_len: 4 }
+    Work {
+        model: "m.gguf".into(),
+        no_mmap: false,
+        threads: 2,
+        prompt: (1..=8).collect(),
+        text: "a text".into(),
+        gen_len: 4,
+    }
 }
 
 /// A run of [`work`] that had the processor for itself.

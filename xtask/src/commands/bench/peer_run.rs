@@ -1,7 +1,7 @@
 //! One run of llama.cpp, in a process of its own (`xtask bench-peer`, which `bench` starts): the libraries can be loaded once a
 //! process, and memory is then the run's own.
 //!
-//! Nothing but the sizes and the weights' layout is set, so that the file is mapped, and a prompt is computed 512 tokens at a time
+//! Nothing but the sizes and the weights' layout is set, so that the file is mapped unless `--no-mmap` is given, and a prompt is computed 512 tokens at a time
 //! (`n_ubatch`), as llama.cpp does by default.
 
 use std::path::{Path, PathBuf};
@@ -56,6 +56,9 @@ struct Options {
     /// The GGUF file
     #[arg(long)]
     model: PathBuf,
+    /// Read the file into memory instead of mapping it
+    #[arg(long)]
+    no_mmap: bool,
     /// How the weights are kept
     #[arg(long, value_enum)]
     setting: Setting,
@@ -87,12 +90,13 @@ fn command(work: &Work, peer: Peer<'_>, task: &str) -> Result<Command> {
     let mut command = process::command("bench-peer")?;
     command.arg("--folder").arg(&peer.build.folder).arg("--variant").arg(peer.build.cpu.to_string());
     command.arg(task).arg("--model").arg(&work.model).arg("--setting").arg(peer.setting.name());
-    command.arg("--threads").arg(work.threads.to_string());
+    command.arg("--threads").arg(work.threads.to_string()).args(work.no_mmap.then_some("--no-mmap"));
     Ok(command)
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
+    process::end_with_parent()?;
     let llama = Llama::load(&args.folder, &args.variant)?;
     match &args.task {
         Some(Task::Generate { options, gen_len }) => process::answer(&measure(&llama, options, *gen_len)?),
@@ -124,7 +128,7 @@ fn first_token(llama: &Llama, options: &Options, text: &str) -> Result<()> {
 
 impl Options {
     fn model<'l>(&self, llama: &'l Llama) -> Result<Model<'l>> {
-        llama.model(&self.model, &ModelOptions { mmap: true, repack: self.setting == Setting::Repacked })
+        llama.model(&self.model, &ModelOptions { mmap: !self.no_mmap, repack: self.setting == Setting::Repacked })
     }
 
     /// A context for a prompt of `prompt_len` ids and `gen_len` more.

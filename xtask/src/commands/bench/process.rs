@@ -16,6 +16,8 @@ use crate::files;
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) model: PathBuf,
+    /// Whether the file is read into memory instead of being mapped.
+    pub(super) no_mmap: bool,
     pub(super) threads: usize,
     pub(super) prompt: Vec<u32>,
     /// What [`first_token`](super::first_token) is measured with.
@@ -82,6 +84,14 @@ pub(crate) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
 
 /// The signal SIGILL.
 const ILLEGAL_INSTRUCTION: i32 = 4;
+
+/// Has this process end where the one that started it does, however that ends: nobody would hear its answer.
+pub(super) fn end_with_parent() -> Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .context("cannot follow the process that started this one")?;
+    Ok(())
+}
 
 /// The prompt that [`ask`] hands to this process.
 pub(super) fn prompt() -> Result<Vec<u32>> {
