@@ -110,7 +110,8 @@ impl Panel {
         let (Some(&first), Some(&last)) = (ticks.first(), ticks.last()) else { return Ok(()) };
         let most = all().map(|point| point.1).fold(0.0, f64::max);
         // Names of the lines have room above them.
-        let top = if most > 0.0 { 1.35 * most } else { 1.0 };
+        let room = 1.15 + 0.1 * self.series.len() as f64;
+        let top = if most > 0.0 { room * most } else { 1.0 };
 
         let margin = steps(0.3);
         let x = (first - margin..last + margin).with_key_points(ticks);
