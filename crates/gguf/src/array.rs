@@ -169,7 +169,7 @@ impl<'a> Iterator for Values<'a> {
             }
             _ => {
                 let mut folded = init;
-                while let Some(value) = self.next() {
+                for value in self {
                     folded = f(folded, value);
                 }
                 folded

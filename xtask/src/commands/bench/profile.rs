@@ -3,7 +3,7 @@
 use keepq_decoder::Profile;
 use serde::{Deserialize, Serialize};
 
-use super::run::milliseconds;
+use super::run::{Run, milliseconds};
 
 /// Milliseconds of the parts of a pass.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -37,23 +37,15 @@ impl PartTimes {
         let sum: f64 = self.parts().iter().sum();
         self.parts().map(|part| if sum > 0.0 { part / sum } else { 0.0 })
     }
-
-    /// The mean of some.
-    fn mean(times: &[Self]) -> Self {
-        let mean = |part: fn(&Self) -> f64| times.iter().map(part).sum::<f64>() / times.len() as f64;
-        Self {
-            matmul: mean(|time| time.matmul),
-            attention: mean(|time| time.attention),
-            other: mean(|time| time.other),
-        }
-    }
 }
 
 impl PassProfiles {
-    /// The mean of several runs; none where there are none.
-    pub(super) fn mean(profiles: &[Self]) -> Option<Self> {
-        let of = |pass: fn(&Self) -> PartTimes| PartTimes::mean(&profiles.iter().map(pass).collect::<Vec<_>>());
-        (!profiles.is_empty()).then(|| Self { prefill: of(|both| both.prefill), decode: of(|both| both.decode) })
+    /// Of several runs the fastest, in the prompt and in further tokens: what slowed others down is no part of theirs. None where the
+    /// decoder does not know.
+    pub(super) fn of_fastest(runs: &[&Run]) -> Option<Self> {
+        let fastest = |time: fn(&Run) -> f64| runs.iter().min_by(|a, b| time(a).total_cmp(&time(b)))?.profile;
+        let (prefill, decode) = (fastest(|run| run.ttft_ms)?.prefill, fastest(|run| run.tpot_ms)?.decode);
+        Some(Self { prefill, decode })
     }
 }
 
@@ -61,6 +53,7 @@ impl PassProfiles {
 mod tests {
     use std::time::Duration;
 
+    use super::super::example;
     use super::*;
 
     #[test]
@@ -71,13 +64,21 @@ mod tests {
     }
 
     #[test]
-    fn several_passes_and_several_runs_are_averaged() {
+    fn several_passes_are_averaged() {
         let [matmul, attention, other] = [6, 2, 4].map(Duration::from_millis);
         let decode = PartTimes::of(Profile { matmul, attention, other }, 2);
         assert_eq!(decode, PartTimes { matmul: 3.0, attention: 1.0, other: 2.0 });
-        let run = PassProfiles { decode, ..PassProfiles::default() };
-        let mean = PassProfiles::mean(&[run, PassProfiles::default()]).expect("two runs");
-        assert_eq!(mean.decode, PartTimes { matmul: 1.5, attention: 0.5, other: 1.0 });
-        assert_eq!(PassProfiles::mean(&[]), None);
+    }
+
+    #[test]
+    fn of_several_runs_the_fastest_counts() {
+        let run = |ttft_ms, tpot_ms| {
+            let [prefill, decode] = [ttft_ms, tpot_ms].map(|matmul| PartTimes { matmul, ..PartTimes::default() });
+            Run { ttft_ms, tpot_ms, profile: Some(PassProfiles { prefill, decode }), ..example::run() }
+        };
+        let (a, b) = (run(20.0, 3.0), run(10.0, 4.0));
+        let fastest = PassProfiles::of_fastest(&[&a, &b]).expect("two runs");
+        assert_eq!((fastest.prefill.matmul, fastest.decode.matmul), (10.0, 3.0));
+        assert_eq!(PassProfiles::of_fastest(&[]), None);
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Figures {
     /// From the start of a process to the first token after a short text; of the runs that had the processor meanwhile, or where there
     /// is none of all. None where it was not measured.
     pub(super) first_token_ms: Option<Spread>,
-    /// The mean of the runs; none where the decoder does not know.
+    /// Of the fastest of the same runs as the times; none where the decoder does not know.
     pub(super) profile: Option<PassProfiles>,
     pub(super) ttft_ms: Spread,
     pub(super) tpot_ms: Spread,
@@ -63,14 +63,14 @@ impl Figures {
     /// Sums up at least one run.
     fn new(work: &Work, runs: &[&Run]) -> Result<Self> {
         let Some(first) = runs.first() else { bail!("no runs") };
-        let kept: Vec<_> = runs.iter().filter(|run| run.is_kept()).collect();
-        let timed = if kept.is_empty() { runs.iter().collect() } else { kept.clone() };
+        let kept: Vec<&Run> = runs.iter().copied().filter(|run| run.is_kept()).collect();
+        let timed = if kept.is_empty() { runs.to_vec() } else { kept.clone() };
         let spread = |number: fn(&Run) -> f64| Spread::of(timed.iter().map(|run| number(run)).collect());
         let (ttft_ms, tpot_ms) = (spread(|run| run.ttft_ms), spread(|run| run.tpot_ms));
         Ok(Self {
             load_ms: spread(|run| run.load_ms),
             first_token_ms: first_token_ms(runs),
-            profile: PassProfiles::mean(&timed.iter().filter_map(|run| run.profile).collect::<Vec<_>>()),
+            profile: PassProfiles::of_fastest(&timed),
             ttft_ms,
             tpot_ms,
             prefill_tps: work.prompt.len() as f64 * 1e3 / ttft_ms.median,
