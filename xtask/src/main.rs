@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_kernels_ik};
-use commands::bench::{arm_run as bench_arm, peer_run as bench_peer};
+use commands::bench::{arm_run as bench_arm, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
     bench, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize, tokens,
@@ -73,6 +73,8 @@ enum Command {
     Mutate(mutate::Args),
     /// Compare every golden with what every tier computes
     Parity(parity::Args),
+    /// Draw how fast the arm after is, and llama.cpp, by length of the prompt and number of threads
+    Plot(plot::Args),
     /// Write a model file with its matrices in another type
     Quantize(quantize::Args),
     /// Store llama.cpp's ids and choices on a model file, for `tokens`
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Model(args) => model::run(&args),
         Command::Mutate(args) => mutate::run(&args),
         Command::Parity(args) => parity::run(&args),
+        Command::Plot(args) => plot::run(&args),
         Command::Quantize(args) => quantize::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),

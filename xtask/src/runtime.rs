@@ -1,8 +1,10 @@
 //! What a model runs with: the flags that say so, and the line that tells of it.
 
-use anyhow::Result;
+use std::path::Path;
+
 use keepq_decoder::{Expansion, LoadReport, Settings};
 use keepq_gemm::{MOST_THREADS, Reason, Residency, executor_from_env, threads_from_env};
+use keepq_gguf::{OpenError, Source, SourceSet, open_set};
 use keepq_simd::Tier;
 
 /// Parses a number of threads.
@@ -13,8 +15,13 @@ pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Opens a model, mapped unless it is to be read into memory.
+pub(crate) fn open(path: &Path, no_mmap: bool) -> Result<SourceSet, OpenError> {
+    if no_mmap { open_set(path, Source::read) } else { open_set(path, Source::map) }
+}
+
 /// What the environment asks for, with the threads of `--threads` if it was given.
-pub(crate) fn settings(threads: Option<usize>) -> Result<Settings> {
+pub(crate) fn settings(threads: Option<usize>) -> anyhow::Result<Settings> {
     let executor = executor_from_env(threads.map_or_else(threads_from_env, Ok)?)?;
     Ok(Settings::with_executor(Tier::from_env()?, executor, Residency::from_env()?))
 }

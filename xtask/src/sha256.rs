@@ -1,7 +1,7 @@
 //! SHA-256 of files, as the published lists write it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -12,10 +12,16 @@ use sha2::{Digest, Sha256};
 pub(crate) fn of_file(path: &Path) -> Result<String> {
     let describe = || path.display().to_string();
     let mut file = File::open(path).with_context(describe)?;
+    of_open(&mut file).with_context(describe)
+}
+
+/// The digest of all bytes of an open file.
+pub(crate) fn of_open(file: &mut File) -> io::Result<String> {
+    file.rewind()?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {
-        let count = file.read(&mut buffer).with_context(describe)?;
+        let count = file.read(&mut buffer)?;
         if count == 0 {
             break;
         }

@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(tokenizer.token_count(), model.vocabulary());
 
         let greedy = |prompt: &str| {
-            let prompt = tokenizer.encode(prompt, Special::Parse);
+            let prompt = tokenizer.encode(prompt, Special::Parse).expect("ids");
             let mut session = Session::new(&model, settings.driver(), prompt.len() + 32).expect("a small context");
             generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |_| true).expect("tokens")
         };

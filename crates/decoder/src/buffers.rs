@@ -4,6 +4,7 @@ use keepq_act::ActBuf;
 use keepq_dot::rows::{self, Chosen};
 use keepq_gemm::{Driver, Route, Scratch};
 
+use crate::profile::Clock;
 use crate::{Activation, Config};
 
 /// What a pass works in: a row a token, where nothing else is said. Grows to the largest batch and stays.
@@ -38,6 +39,8 @@ pub(crate) struct Buffers {
     pub local_angles: Vec<(f32, f32)>,
     pub acts: ActBuf,
     pub scratch: Scratch,
+    /// Where the time goes.
+    pub clock: Clock,
 }
 
 impl Buffers {

@@ -20,7 +20,7 @@
 //! let model = Model::load(&gguf, settings.residency())?;
 //!
 //! let mut session = Session::new(&model, settings.driver(), 512)?;
-//! let prompt = tokenizer.encode("The capital of France is", Special::Parse);
+//! let prompt = tokenizer.encode("The capital of France is", Special::Parse)?;
 //! let ids = generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |id| !tokenizer.is_end_of_generation(id))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,6 +34,7 @@ mod error;
 mod generate;
 mod keys;
 mod model;
+mod profile;
 mod sampler;
 mod session;
 mod settings;
@@ -45,6 +46,7 @@ pub use config::{Config, Experts, Local, Rope};
 pub use error::{ModelError, SessionError};
 pub use generate::generate;
 pub use model::{Expansion, LoadReport, Model};
+pub use profile::Profile;
 pub use sampler::{Sampler, argmax};
 pub use session::{Logits, Session};
 pub use settings::{Settings, SettingsError};

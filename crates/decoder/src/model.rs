@@ -2,7 +2,7 @@
 
 use keepq_blocks::{GgmlType, Matrix};
 use keepq_gemm::{Reason, Residency, Weight, WeightStack};
-use keepq_gguf::Gguf;
+use keepq_gguf::{Gguf, Tensor};
 
 use crate::tensors::Tensors;
 use crate::{Config, Experts, ModelError};
@@ -102,8 +102,33 @@ impl<'a> Model<'a> {
     /// [`ModelError`] naming the key or tensor that is missing, has another shape or an unsupported type, or has no
     /// place in the architecture.
     pub fn load(gguf: &Gguf<'a>, residency: Residency) -> Result<Self, ModelError> {
+        Self::load_with(gguf, residency, |_| ())
+    }
+
+    /// As [`load`](Self::load), and `expanded` is called with each tensor as soon as it has been expanded: the file's own bytes of it
+    /// are then no longer needed, and their memory can be given back, so that no more than one tensor is in memory twice. An
+    /// embedding may still be read row by row.
+    ///
+    /// ```no_run
+    /// use keepq_decoder::{Model, Settings};
+    /// use keepq_gguf::{Source, open_set};
+    ///
+    /// let set = open_set("model.gguf", Source::map)?;
+    /// let gguf = set.parse()?;
+    /// let settings = Settings::from_env()?;
+    /// let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_with(
+        gguf: &Gguf<'a>,
+        residency: Residency,
+        expanded: impl Fn(&Tensor<'a>),
+    ) -> Result<Self, ModelError> {
         let config = Config::from_gguf(gguf)?;
-        let mut tensors = Tensors::of(gguf, residency);
+        let mut tensors = Tensors::of(gguf, residency, &expanded);
 
         let embedding = tensors.embedding(&config)?;
         let layers = (0..config.layers).map(|i| tensors.layer(i, &config)).collect::<Result<_, _>>()?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use keepq_blocks::{GgmlType, Matrix};
 use keepq_gemm::{Reason, Residency, Weight, WeightStack};
-use keepq_gguf::Gguf;
+use keepq_gguf::{Gguf, Tensor};
 
 use crate::model::{Block, FeedForward, Layer, Mixture, Projection};
 use crate::{Config, Expansion, LoadReport, ModelError};
@@ -15,11 +15,13 @@ pub(crate) struct Tensors<'g, 'a> {
     residency: Residency,
     used: HashSet<String>,
     report: LoadReport,
+    /// Told of each tensor that was expanded.
+    expanded: &'g dyn Fn(&Tensor<'a>),
 }
 
 impl<'g, 'a> Tensors<'g, 'a> {
-    pub(crate) fn of(gguf: &'g Gguf<'a>, residency: Residency) -> Self {
-        Self { gguf, residency, used: HashSet::new(), report: LoadReport::default() }
+    pub(crate) fn of(gguf: &'g Gguf<'a>, residency: Residency, expanded: &'g dyn Fn(&Tensor<'a>)) -> Self {
+        Self { gguf, residency, used: HashSet::new(), report: LoadReport::default(), expanded }
     }
 
     pub(crate) fn embedding(&mut self, config: &Config) -> Result<Matrix<'a>, ModelError> {
@@ -124,6 +126,9 @@ impl<'g, 'a> Tensors<'g, 'a> {
             Some((bytes, reason)) => {
                 self.report.expanded_bytes += bytes;
                 self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
+                if let Some(tensor) = self.gguf.tensor(name) {
+                    (self.expanded)(tensor);
+                }
             }
         }
     }

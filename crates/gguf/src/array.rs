@@ -46,13 +46,16 @@ impl<'a> Array<'a> {
         Values { element: self.element, left: self.len, cursor: Cursor::new(self.bytes) }
     }
 
-    /// The elements as `T`, checked once so that the iterator yields all of them.
+    /// The elements as `T`, checked once so that the iterator yields all of them: by their type where every value of it is a `T`,
+    /// else one by one.
     ///
     /// # Errors
     /// [`Mismatch`] where an element is no `T`. [`Gguf::get`](crate::Gguf::get) with
     /// [`Items`] does the same and names the key.
     pub fn items<T: FromValue<'a>>(&self) -> Result<Items<'a, T>, Mismatch> {
-        for (index, value) in self.values().enumerate() {
+        // Where the type says it all, nothing is looked at: vocabularies have hundreds of thousands of elements.
+        let doubtful = if T::accepts_all(self.element) { 0 } else { self.len };
+        for (index, value) in self.values().take(doubtful).enumerate() {
             if let Err(mismatch) = T::from_value(value) {
                 return Err(mismatch.in_element(self, index));
             }
@@ -79,11 +82,12 @@ impl<'a> Array<'a> {
         cursor.hold(count_at, "array elements", count, element.bytes().unwrap_or(8))?;
         let start = cursor.at();
         match (element, element.bytes()) {
-            (ValueType::Bool, _) | (_, None) => {
+            (ValueType::Bool, _) => {
                 for _ in 0..count {
                     Value::read_typed(cursor, element)?;
                 }
             }
+            (_, None) => cursor.skip_strings(count)?,
             (_, Some(size)) => {
                 cursor.take("array", count * size)?;
             }
@@ -135,6 +139,7 @@ pub struct Values<'a> {
 impl<'a> Iterator for Values<'a> {
     type Item = Value<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
         // Checked when the file was opened; cannot fail unless the file changed under its map.
@@ -143,6 +148,47 @@ impl<'a> Iterator for Values<'a> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
+    }
+
+    /// One look at the type for all numbers, where [`next`](Self::next) takes one for each.
+    #[inline]
+    fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
+        match self.element {
+            ValueType::U32 => self.numbers(init, f, |bytes| Value::U32(u32::from_le_bytes(bytes))),
+            ValueType::I32 => self.numbers(init, f, |bytes| Value::I32(i32::from_le_bytes(bytes))),
+            ValueType::F32 => self.numbers(init, f, |bytes| Value::F32(f32::from_le_bytes(bytes))),
+            ValueType::String => {
+                let mut folded = init;
+                while let Some(left) = self.left.checked_sub(1)
+                    && let Ok(text) = self.cursor.string()
+                {
+                    self.left = left;
+                    folded = f(folded, Value::String(text));
+                }
+                folded
+            }
+            _ => {
+                let mut folded = init;
+                for value in self {
+                    folded = f(folded, value);
+                }
+                folded
+            }
+        }
+    }
+}
+
+impl<'a> Values<'a> {
+    /// Folds what is left, numbers of `N` bytes.
+    #[inline]
+    fn numbers<const N: usize, B>(
+        self,
+        init: B,
+        mut f: impl FnMut(B, Value<'a>) -> B,
+        value: impl Fn([u8; N]) -> Value<'a>,
+    ) -> B {
+        let (numbers, _) = self.cursor.rest().as_chunks::<N>();
+        numbers.iter().take(self.left).fold(init, |folded, bytes| f(folded, value(*bytes)))
     }
 }
 
@@ -174,6 +220,7 @@ pub struct Items<'a, T> {
 impl<'a, T: FromValue<'a>> Iterator for Items<'a, T> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
         // Every element was checked when the iterator was made.
         T::from_value(self.values.next()?).ok()
@@ -181,6 +228,15 @@ impl<'a, T: FromValue<'a>> Iterator for Items<'a, T> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.values.size_hint()
+    }
+
+    /// Faster over all elements than [`next`](Self::next) for each, by [`for_each`](Iterator::for_each) too.
+    #[inline]
+    fn fold<B, F: FnMut(B, T) -> B>(self, init: B, mut f: F) -> B {
+        self.values.fold(init, |folded, value| match T::from_value(value) {
+            Ok(item) => f(folded, item),
+            Err(_) => folded, // every element was checked when the iterator was made
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use core::fmt;
 
-use crate::{Array, Items, Value};
+use crate::{Array, Items, Value, ValueType};
 
 /// A type that a metadata value can be read as.
 ///
@@ -20,6 +20,11 @@ pub trait FromValue<'a>: Sized {
     /// # Errors
     /// [`Mismatch`] where it is none.
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch>;
+
+    /// Whether every value of type `ty` is accepted, so that an array of them need not be looked through.
+    fn accepts_all(_ty: ValueType) -> bool {
+        false
+    }
 }
 
 /// A value of another type, or of another range, than the one asked for.
@@ -81,11 +86,18 @@ macro_rules! integers {
                 concat!("an integer that fits ", stringify!($int)).into()
             }
 
+            #[inline]
             fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
                 value
                     .integer()
                     .and_then(|integer| Self::try_from(integer).ok())
                     .ok_or_else(|| Mismatch::new::<Self>(value))
+            }
+
+            fn accepts_all(ty: ValueType) -> bool {
+                ty.integers().is_some_and(|(least, most)| {
+                    Self::try_from(least).is_ok() && Self::try_from(most).is_ok()
+                })
             }
         }
     )*};
@@ -98,12 +110,17 @@ impl<'a> FromValue<'a> for f64 {
         "a float".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::F32(float) => Ok(float.into()),
             Value::F64(float) => Ok(float),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        matches!(ty, ValueType::F32 | ValueType::F64)
     }
 }
 
@@ -112,6 +129,7 @@ impl<'a> FromValue<'a> for f32 {
         "a float that fits f32".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::F32(float) => Ok(float),
@@ -122,6 +140,10 @@ impl<'a> FromValue<'a> for f32 {
             _ => Err(Mismatch::new::<Self>(value)),
         }
     }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::F32
+    }
 }
 
 impl<'a> FromValue<'a> for bool {
@@ -129,11 +151,16 @@ impl<'a> FromValue<'a> for bool {
         "a boolean".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::Bool(value) => Ok(value),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::Bool
     }
 }
 
@@ -142,11 +169,16 @@ impl<'a> FromValue<'a> for &'a str {
         "a string".into()
     }
 
+    #[inline]
     fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
         match value {
             Value::String(text) => Ok(text),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        ty == ValueType::String
     }
 }
 
@@ -173,5 +205,49 @@ impl<'a, T: FromValue<'a>> FromValue<'a> for Items<'a, T> {
             Value::Array(array) => array.items(),
             _ => Err(Mismatch::new::<Self>(value)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `T` accepts all of a type just where it accepts the numbers at both ends of it.
+    fn agrees<T: for<'a> FromValue<'a>>() {
+        for (ty, ends) in [
+            (ValueType::U8, [Value::U8(u8::MIN), Value::U8(u8::MAX)]),
+            (ValueType::I8, [Value::I8(i8::MIN), Value::I8(i8::MAX)]),
+            (ValueType::U16, [Value::U16(u16::MIN), Value::U16(u16::MAX)]),
+            (ValueType::I16, [Value::I16(i16::MIN), Value::I16(i16::MAX)]),
+            (ValueType::U32, [Value::U32(u32::MIN), Value::U32(u32::MAX)]),
+            (ValueType::I32, [Value::I32(i32::MIN), Value::I32(i32::MAX)]),
+            (ValueType::U64, [Value::U64(u64::MIN), Value::U64(u64::MAX)]),
+            (ValueType::I64, [Value::I64(i64::MIN), Value::I64(i64::MAX)]),
+            (ValueType::F32, [Value::F32(f32::MIN), Value::F32(f32::INFINITY)]),
+            // Not exact as an f32.
+            (ValueType::F64, [Value::F64(0.1), Value::F64(f64::MAX)]),
+            (ValueType::Bool, [Value::Bool(false), Value::Bool(true)]),
+            (ValueType::String, [Value::String(""), Value::String("1")]),
+        ] {
+            let accepted = ends.iter().all(|end| T::from_value(*end).is_ok());
+            assert_eq!(T::accepts_all(ty), accepted, "{} of {ty}", T::expected());
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_by_its_type_is_accepted_one_by_one() {
+        agrees::<u8>();
+        agrees::<i8>();
+        agrees::<u16>();
+        agrees::<i16>();
+        agrees::<u32>();
+        agrees::<i32>();
+        agrees::<u64>();
+        agrees::<i64>();
+        agrees::<usize>();
+        agrees::<f32>();
+        agrees::<f64>();
+        agrees::<bool>();
+        assert!(<&str>::accepts_all(ValueType::String) && !<&str>::accepts_all(ValueType::U8));
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use core::fmt;
+use core::ops::Range;
 
 use memmap2::Mmap;
 
@@ -84,6 +85,21 @@ impl Source {
         }
     }
 
+    /// Gives the memory of some bytes of a map back to the system, pages that they share with others included: for weights that are
+    /// used no more, such as those that were copied to another layout. They may be used all the same, now or later; their pages are
+    /// then read again.
+    ///
+    /// Does nothing where there is nothing to give back: to a source that was [`read`](Self::read), and on other systems than Linux.
+    pub fn release(&self, bytes: Range<u64>) {
+        if let Bytes::Mapped(map) = &self.bytes {
+            let address = |byte: u64| usize::try_from(byte).map_or(map.len(), |byte| byte.min(map.len()));
+            let (start, end) = (address(bytes.start), address(bytes.end));
+            if start < end {
+                release(map, start, end - start);
+            }
+        }
+    }
+
     /// [`Gguf::parse`] with the path in its error.
     ///
     /// # Errors
@@ -121,6 +137,22 @@ fn map_file(file: &File) -> io::Result<Mmap> {
     // takes none on trust, and blocks are plain old data.
     unsafe { Mmap::map(file) }
 }
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "the advice is unsafe for pages that were written to")]
+fn release(map: &Mmap, start: usize, len: usize) {
+    use memmap2::UncheckedAdvice;
+
+    // SAFETY: what is unsafe about this advice is that it drops what was written to the pages. Nobody can have written to these: the
+    // map is read-only and never was anything else. It stays mapped, and a page that is touched again comes from the file, with the
+    // bytes that it had, since the file does not change while the source lives (the contract of `Source::map`).
+    //
+    // It is advice: where the system cannot follow it, memory stays as it is.
+    let _advice = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn release(_: &Mmap, _: usize, _: usize) {}
 
 fn read_file(file: File, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -99,6 +99,21 @@ impl ValueType {
             Self::String | Self::Array => None,
         }
     }
+
+    /// The least and the largest number of an integer type; none for other types.
+    pub(crate) const fn integers(self) -> Option<(i128, i128)> {
+        Some(match self {
+            Self::U8 => (0, u8::MAX as i128),
+            Self::I8 => (i8::MIN as i128, i8::MAX as i128),
+            Self::U16 => (0, u16::MAX as i128),
+            Self::I16 => (i16::MIN as i128, i16::MAX as i128),
+            Self::U32 => (0, u32::MAX as i128),
+            Self::I32 => (i32::MIN as i128, i32::MAX as i128),
+            Self::U64 => (0, u64::MAX as i128),
+            Self::I64 => (i64::MIN as i128, i64::MAX as i128),
+            Self::F32 | Self::F64 | Self::Bool | Self::String | Self::Array => return None,
+        })
+    }
 }
 
 impl fmt::Display for ValueType {
@@ -162,6 +177,7 @@ impl<'a> Value<'a> {
     }
 
     /// The value as an integer of any width and sign; none for what is no integer.
+    #[inline]
     pub(crate) fn integer(&self) -> Option<i128> {
         Some(match *self {
             Self::U8(value) => value.into(),
@@ -183,6 +199,7 @@ impl<'a> Value<'a> {
     }
 
     /// Reads and checks a value of type `ty`.
+    #[inline]
     pub(crate) fn read_typed(cursor: &mut Cursor<'a>, ty: ValueType) -> Result<Self, Fault> {
         let what = ty.name();
         Ok(match ty {

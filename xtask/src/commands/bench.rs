@@ -10,13 +10,17 @@ pub(crate) mod arm_run;
 mod compare;
 #[cfg(test)]
 mod example;
+mod first_token;
 pub(crate) mod kernels;
 mod limits;
 mod machine;
+mod multiply_adds;
 mod peer;
 pub(crate) mod peer_run;
+pub(crate) mod plot;
 pub(crate) mod process;
 mod processor;
+mod profile;
 mod prompt;
 mod ratio;
 mod report;
@@ -60,6 +64,9 @@ pub(crate) struct Args {
     /// Threads [default: KEEPQ_THREADS, or as many as the machine has; with --kernels, 1]
     #[arg(long, value_name = "N", value_parser = runtime::thread_count)]
     threads: Option<usize>,
+    /// Read the file into memory instead of mapping it, in the arms and in the peers
+    #[arg(long)]
+    no_mmap: bool,
     /// Tokens of the prompt
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
     prompt_len: u32,
@@ -105,13 +112,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => synth::file_in(&cache::folder(None)?)?,
     };
     let set = open_set(&model, Source::map)?;
-    let prompt = prompt(args, &model, &set.parse()?)?;
+    let Texts { prompt, short: text } = Texts::of(&model, &set.parse()?, args.prompt_len, args.gen_len)?;
     // This also brings the files into the page cache, for every arm alike.
     let sha256 = sha256::of_set(&set);
     // Of a set, llama.cpp opens no file but the first.
     let model = set.sources()[0].path().to_owned();
     drop(set);
-    let work = Work { threads, prompt, gen_len: args.gen_len as usize, model };
+    let work = Work { no_mmap: args.no_mmap, threads, prompt, text, gen_len: args.gen_len as usize, model };
     let builds = Build::describe_all(&args.peers, &args.peer_variants)?;
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
@@ -122,8 +129,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let machine = Machine::now();
     let (arms, peers) = measure(&work, &arms, &peers, reps)?;
-    let before = arms.iter().find(|summary| summary.arm == Arm::Before);
-    let limits = before.map(|before| Limits::measure(threads, before.weight_bytes));
+    let measured = arms.iter().filter(|summary| summary.arm != Arm::Oracle);
+    let limits = measured.map(|summary| (summary.arm, Limits::measure(threads, summary.weight_bytes))).collect();
     let machine = machine.and_after();
 
     if let Some(file) = ids {
@@ -145,16 +152,29 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report.check()
 }
 
-/// The ids of the prompt, after what can be checked before anything runs.
-fn prompt(args: &Args, model: &Path, gguf: &Gguf<'_>) -> Result<Vec<u32>> {
-    let file = || model.display().to_string();
-    let context = Config::from_gguf(gguf).with_context(file)?.context;
-    let (prompt_len, gen_len) = (args.prompt_len as usize, args.gen_len as usize);
-    ensure!(
-        prompt_len.saturating_add(gen_len) <= context,
-        "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
-    );
-    prompt::ids(&Tokenizer::from_gguf(gguf).with_context(file)?, prompt_len).with_context(file)
+/// What is fed to a model.
+struct Texts {
+    /// The ids of the prompt.
+    prompt: Vec<u32>,
+    /// The text for the first token.
+    short: String,
+}
+
+impl Texts {
+    /// Those for a model, after what can be checked before anything runs.
+    fn of(model: &Path, gguf: &Gguf<'_>, prompt_len: u32, gen_len: u32) -> Result<Self> {
+        let file = || model.display().to_string();
+        let context = Config::from_gguf(gguf).with_context(file)?.context;
+        let (prompt_len, gen_len) = (prompt_len as usize, gen_len as usize);
+        ensure!(
+            prompt_len.saturating_add(gen_len) <= context,
+            "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
+        );
+        let tokenizer = Tokenizer::from_gguf(gguf).with_context(file)?;
+        let prompt = prompt::ids(&tokenizer, prompt_len).with_context(file)?;
+        let short = first_token::text(&tokenizer, prompt::TEXT).with_context(file)?.to_owned();
+        Ok(Self { prompt, short })
+    }
 }
 
 /// The arms in the order given, each once.

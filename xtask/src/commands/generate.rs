@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{DecodeStream, Special, Tokenizer};
 use keepq_decoder::{Model, Sampler, Session, generate};
 use keepq_gemm::Residency;
-use keepq_gguf::{Source, open_set};
 use serde::Serialize;
 
 use crate::{files, runtime};
@@ -41,6 +40,9 @@ pub(crate) struct Args {
     /// Copy the weights to rows interleaved by eight, which are multiplied faster
     #[arg(long, conflicts_with = "strict")]
     interleave: bool,
+    /// Read the file into memory instead of mapping it: for storage that others write to
+    #[arg(long)]
+    no_mmap: bool,
     /// Print JSON when all tokens are there, instead of text as it comes
     #[arg(long)]
     json: bool,
@@ -75,7 +77,7 @@ fn probability(text: &str) -> Result<f32, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let settings = runtime::settings(args.threads)?;
-    let set = open_set(&args.model, Source::map)?;
+    let set = runtime::open(&args.model, args.no_mmap)?;
     let gguf = set.parse()?;
     let file = || args.model.display().to_string();
     let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Residency::Keep if args.interleave => Residency::Interleave,
         residency => residency,
     };
-    let model = Model::load(&gguf, residency).with_context(file)?;
+    let model = Model::load_with(&gguf, residency, |tensor| set.release(tensor)).with_context(file)?;
 
     ensure!(
         tokenizer.token_count() == model.vocabulary(),
@@ -94,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         model.vocabulary()
     );
 
-    let prompt_ids = tokenizer.encode(&args.prompt, Special::Parse);
+    let prompt_ids = tokenizer.encode(&args.prompt, Special::Parse).with_context(file)?;
     ensure!(!prompt_ids.is_empty(), "the prompt {:?} has no tokens", args.prompt);
     let context = model.config().context;
     let needed = prompt_ids.len().saturating_add(args.tokens);

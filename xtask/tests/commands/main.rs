@@ -7,7 +7,11 @@ mod hostile_files;
 mod inspect;
 mod instructions;
 mod kernels;
+#[cfg(target_os = "linux")]
+mod killed;
 mod matrix;
+#[cfg(target_os = "linux")]
+mod memory;
 mod model;
 mod mutate;
 mod quantize;

@@ -59,16 +59,26 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
 }
 
-/// The folder of llama.cpp's prebuilt libraries that `KEEPQ_LLAMA` names; without it a test is skipped. That is said past the
-/// test runner, which keeps to itself what a test that passes prints.
+/// The folder of llama.cpp's prebuilt libraries that `KEEPQ_LLAMA` names; without it a test is skipped.
 pub(crate) fn llama_libraries() -> Option<PathBuf> {
-    let folder = env::var_os("KEEPQ_LLAMA").map(PathBuf::from);
-    if folder.is_none() {
+    named_by("KEEPQ_LLAMA", "folder of llama.cpp's libraries")
+}
+
+/// The file of SmolLM2 that `KEEPQ_SMOLLM2` names; without it this part of a test is skipped.
+pub(crate) fn smollm2() -> Option<PathBuf> {
+    named_by("KEEPQ_SMOLLM2", "file of SmolLM2")
+}
+
+/// What a variable names; where it is not set, that is said past the test runner, which keeps to itself what a test that passes
+/// prints.
+fn named_by(variable: &str, what: &str) -> Option<PathBuf> {
+    let path = env::var_os(variable).map(PathBuf::from);
+    if path.is_none() {
         let thread = std::thread::current();
         let test = thread.name().unwrap_or("a test");
-        writeln!(io::stdout(), "skipped {test}: KEEPQ_LLAMA names no folder of llama.cpp's libraries").expect("stdout");
+        writeln!(io::stdout(), "skipped {test}: {variable} names no {what}").expect("stdout");
     }
-    folder
+    path
 }
 
 /// The model that `bench` makes where it is given none.

@@ -27,32 +27,29 @@ pub(super) struct Bpe<'a> {
     merges: Merges<'a>,
     /// Whether a word that is a token is taken whole.
     whole_words: bool,
-    /// Whether BOS is added where the file does not say.
-    adds_bos: bool,
 }
 
 impl<'a> Bpe<'a> {
-    /// Takes the merges out of `vocabulary`.
-    pub(super) fn new(vocabulary: &mut Vocabulary<'a>) -> Result<Self, TokenizerError> {
+    /// The rules that `vocabulary` names; an error where it lacks what they need.
+    pub(super) fn check(vocabulary: &Vocabulary<'_>) -> Result<&'static PreTokenizerRules, TokenizerError> {
         let rules = PreTokenizerRules::named(vocabulary.pre.ok_or(TokenizerError::Missing { key: keys::PRE })?)?;
         if vocabulary.merges.is_empty() {
             return Err(TokenizerError::Missing { key: keys::MERGES });
         }
-        Ok(Self {
-            pre_tokenizer: PreTokenizer::new(rules),
-            merges: Merges::new(std::mem::take(&mut vocabulary.merges)),
-            whole_words: rules.whole_words,
-            adds_bos: rules.adds_bos,
-        })
+        Ok(rules)
     }
 
-    /// Whether BOS is added where the file does not say.
-    pub(super) fn adds_bos(&self) -> bool {
-        self.adds_bos
+    /// Compiles the rules, and makes a table of the merges.
+    pub(super) fn new(rules: &'static PreTokenizerRules, vocabulary: &Vocabulary<'a>) -> Self {
+        Self {
+            pre_tokenizer: PreTokenizer::new(rules),
+            merges: Merges::new(vocabulary.merges.to_vec()),
+            whole_words: rules.whole_words,
+        }
     }
 
     /// Appends the ids of `text`.
-    pub(super) fn encode(&self, tokens: &TokenTable<'_>, text: &str, ids: &mut Vec<u32>) {
+    pub(super) fn encode(&self, tokens: TokenTable<'_, '_>, text: &str, ids: &mut Vec<u32>) {
         let mut symbols = Symbols::default();
         for word in self.pre_tokenizer.split(text) {
             symbols.set(word.bytes().map(char_of));
@@ -80,7 +77,7 @@ impl<'a> Bpe<'a> {
 
 /// Appends the id of a symbol. Where the vocabulary does not have it, llama.cpp looks for each of its UTF-8 bytes
 /// and leaves out those that are no token: only ASCII can be.
-fn push_symbol(tokens: &TokenTable<'_>, symbol: &str, ids: &mut Vec<u32>) {
+fn push_symbol(tokens: TokenTable<'_, '_>, symbol: &str, ids: &mut Vec<u32>) {
     match tokens.id(symbol) {
         Some(id) => ids.push(id),
         None => {

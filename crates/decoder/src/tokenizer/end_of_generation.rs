@@ -5,7 +5,9 @@
 //! control tokens of them, which matters where text is encoded with
 //! [`Special::Plain`](super::Special::Plain).
 
-use super::token_table::TokenTable;
+use std::collections::HashMap;
+
+use super::tokens::Tokens;
 use super::vocabulary::{Vocabulary, keys};
 
 /// Texts that end generation wherever a vocabulary has them.
@@ -68,16 +70,17 @@ const FIM_MARKS: [FimMark; 6] = [
 ];
 
 /// The tokens that end generation, sorted. Those known by their text become control tokens.
-pub(super) fn find(vocabulary: &Vocabulary<'_>, tokens: &mut TokenTable<'_>) -> Vec<u32> {
+pub(super) fn find(vocabulary: &Vocabulary<'_>, tokens: &mut Tokens<'_>) -> Vec<u32> {
+    let known = known_ids(tokens);
     let mut ids: Vec<u32> =
         [keys::EOS, keys::EOT, keys::EOM].iter().filter_map(|key| vocabulary.special_id(key)).collect();
-    for id in TEXTS.iter().filter_map(|text| tokens.id(text)).collect::<Vec<_>>() {
+    for &id in TEXTS.iter().filter_map(|text| known.get(text)) {
         tokens.set_control(id);
         ids.push(id);
     }
     for mark in &FIM_MARKS {
         let id = vocabulary.special_id(mark.key).or_else(|| {
-            let id = mark.texts.split(' ').find_map(|text| tokens.id(text))?;
+            let id = *mark.texts.split(' ').find_map(|text| known.get(text))?;
             tokens.set_control(id);
             Some(id)
         });
@@ -88,4 +91,26 @@ pub(super) fn find(vocabulary: &Vocabulary<'_>, tokens: &mut TokenTable<'_>) -> 
     ids.sort_unstable();
     ids.dedup();
     ids
+}
+
+/// The ids of all texts above that are tokens, by one walk over the vocabulary: a table of all texts takes longer to make.
+fn known_ids(tokens: &Tokens<'_>) -> HashMap<&'static str, u32> {
+    let texts: HashMap<&str, ()> = TEXTS
+        .into_iter()
+        .chain(FIM_MARKS.iter().flat_map(|mark| mark.texts.split(' ')))
+        .map(|text| (text, ()))
+        .collect();
+    let mut last_bytes = [false; 256];
+    for last in texts.keys().filter_map(|text| text.bytes().next_back()) {
+        last_bytes[usize::from(last)] = true;
+    }
+    let mut known = HashMap::new();
+    for (id, text, _) in tokens.iter() {
+        if text.bytes().next_back().is_some_and(|last| last_bytes[usize::from(last)])
+            && let Some((text, ())) = texts.get_key_value(text)
+        {
+            known.entry(*text).or_insert(id);
+        }
+    }
+    known
 }

@@ -10,36 +10,42 @@
 //! The first is byte-level byte-pair encoding (GPT-2, Llama 3, Qwen, SmolLM), the second SentencePiece's (Llama 2,
 //! Mistral, Gemma). In both, neighbouring pieces are joined by the same rule (`symbols`): the best pair first.
 //!
-//! The strings of the vocabulary stay where the file has them: a [`Tokenizer`] is two lists of borrowed texts and a
-//! hash table of numbers over each. From SmolLM2's 49,152 tokens and 48,900 merges it is made in 3 ms once they are
-//! read, a third of that for compiling the pattern that finds words.
+//! The strings of the vocabulary stay where the file has them, and a [`Tokenizer`] does no more than it is asked for: it is
+//! made by a look at some keys; the first id that is decoded makes a list of borrowed texts, and the first text that is
+//! encoded a hash table of numbers over it, and over the merges.
 //!
 //! Other values of `tokenizer.ggml.model` than `gpt2` and `llama` are an error that names them.
 
 mod bpe;
 mod byte_alphabet;
 mod decode_stream;
+mod encoder;
 mod end_of_generation;
 mod error;
+mod list;
 mod pre_tokenizer;
 mod special;
 mod spm;
 mod symbols;
 mod token_table;
+mod tokens;
 mod vocabulary;
+
+use std::sync::OnceLock;
 
 use keepq_gguf::Gguf;
 
 pub use decode_stream::DecodeStream;
 pub use error::TokenizerError;
+pub use list::List;
 pub use vocabulary::{TokenType, Vocabulary};
 
 use bpe::Bpe;
+use encoder::{Encoder, Rules};
 use error::shown;
-use special::{Fragment, SpecialTokens};
 use spm::Spm;
-use token_table::TokenTable;
-use vocabulary::{keys, models};
+use tokens::Tokens;
+use vocabulary::keys;
 
 /// What to do where a text spells out a control token such as `<|im_end|>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,56 +65,36 @@ pub enum Special {
 /// let tokenizer = Tokenizer::new(Vocabulary {
 ///     model: "gpt2",
 ///     pre: Some("gpt-2"),
-///     tokens: vec!["l", "o", "w", "e", "r", "Ġ", "lo", "er", "Ġlo"],
-///     merges: vec!["l o", "e r", "Ġ lo"],
+///     tokens: vec!["l", "o", "w", "e", "r", "Ġ", "lo", "er", "Ġlo"].into(),
+///     merges: vec!["l o", "e r", "Ġ lo"].into(),
 ///     ..Vocabulary::default()
 /// })?;
 ///
-/// let ids = tokenizer.encode("low lower", Special::Parse);
+/// let ids = tokenizer.encode("low lower", Special::Parse)?;
 /// assert_eq!(ids, [6, 2, 8, 2, 7]); // lo w Ġlo w er
 /// assert_eq!(tokenizer.decode(&ids)?, "low lower");
 /// # Ok::<(), keepq_decoder::tokenizer::TokenizerError>(())
 /// ```
 #[derive(Debug)]
 pub struct Tokenizer<'a> {
-    tokens: TokenTable<'a>,
-    special: SpecialTokens,
-    algorithm: Algorithm<'a>,
-    bos: Option<u32>,
-    eos: Option<u32>,
+    vocabulary: Vocabulary<'a>,
+    rules: Rules,
     /// BOS, if every text begins with it.
     before: Option<u32>,
     /// EOS, if every text ends in it.
     after: Option<u32>,
+    /// Made by the first id that is asked for.
+    decoder: OnceLock<Decoder<'a>>,
+    /// Made by the first text.
+    encoder: OnceLock<Result<Encoder<'a>, TokenizerError>>,
+}
+
+/// What the ids stand for.
+#[derive(Debug)]
+struct Decoder<'a> {
+    tokens: Tokens<'a>,
     /// Sorted.
     end_of_generation: Vec<u32>,
-}
-
-/// The algorithm that `tokenizer.ggml.model` names.
-#[derive(Debug)]
-enum Algorithm<'a> {
-    /// `gpt2`.
-    Bpe(Bpe<'a>),
-    /// `llama`.
-    Spm(Spm),
-}
-
-impl Algorithm<'_> {
-    /// Whether BOS is added where the file does not say.
-    fn adds_bos(&self) -> bool {
-        match self {
-            Self::Bpe(bpe) => bpe.adds_bos(),
-            Self::Spm(_) => true,
-        }
-    }
-
-    /// Whether a text gets a space before it, which is no part of it.
-    fn adds_space(&self) -> bool {
-        match self {
-            Self::Bpe(_) => false,
-            Self::Spm(spm) => spm.adds_space(),
-        }
-    }
 }
 
 impl<'a> Tokenizer<'a> {
@@ -120,42 +106,35 @@ impl<'a> Tokenizer<'a> {
         Self::new(Vocabulary::from_gguf(gguf)?)
     }
 
-    /// Makes a tokenizer of its parts.
+    /// Makes a tokenizer of its parts, in a time that does not depend on their size.
     ///
     /// # Errors
     /// [`TokenizerError`], which names the key: a model or pre-tokenizer that is not supported; no tokens, merges or
-    /// scores; fewer types or scores than tokens; a score that is not a number; two tokens of the same text; an id
-    /// outside of the vocabulary; BOS or EOS to be added to every text, and no id for it.
+    /// scores; fewer types or scores than tokens; an id outside of the vocabulary; BOS or EOS to be added to every text,
+    /// and no id for it. What is wrong with single tokens is for [`encode`](Self::encode) to say.
     pub fn new(mut vocabulary: Vocabulary<'a>) -> Result<Self, TokenizerError> {
-        let is_spm = match vocabulary.model {
-            models::BPE => false,
-            models::SPM => true,
-            other => return Err(TokenizerError::UnsupportedModel { found: shown(other) }),
-        };
-        let mut tokens = TokenTable::new(&mut vocabulary)?;
-        let algorithm = if is_spm {
-            Algorithm::Spm(Spm::new(&tokens, &mut vocabulary)?)
-        } else {
-            Algorithm::Bpe(Bpe::new(&mut vocabulary)?)
-        };
-        if let Some(&(key, id)) = vocabulary.special_ids.iter().find(|(_, id)| tokens.get(*id).is_none()) {
-            return Err(TokenizerError::SpecialIdOutOfRange { key, id, tokens: tokens.len() });
+        let rules = Rules::of(&mut vocabulary)?;
+        let (tokens, types) = (vocabulary.tokens.len(), vocabulary.token_types.len());
+        if tokens == 0 {
+            return Err(TokenizerError::Missing { key: keys::TOKENS });
         }
-        let end_of_generation = end_of_generation::find(&vocabulary, &mut tokens);
-
+        if (1..tokens).contains(&types) {
+            return Err(TokenizerError::ArrayTooShort { key: keys::TOKEN_TYPES, expected: tokens, found: types });
+        }
+        if let Some(&(key, id)) = vocabulary.special_ids.iter().find(|(_, id)| *id as usize >= tokens) {
+            return Err(TokenizerError::SpecialIdOutOfRange { key, id, tokens });
+        }
         let added = |add: bool, key| match vocabulary.special_id(key) {
             None if add => Err(TokenizerError::Missing { key }),
             id => Ok(id.filter(|_| add)),
         };
         Ok(Self {
-            special: SpecialTokens::new(&tokens, vocabulary.name),
-            bos: vocabulary.special_id(keys::BOS),
-            eos: vocabulary.special_id(keys::EOS),
-            before: added(vocabulary.add_bos.unwrap_or(algorithm.adds_bos()), keys::BOS)?,
+            before: added(vocabulary.add_bos.unwrap_or(rules.adds_bos()), keys::BOS)?,
             after: added(vocabulary.add_eos.unwrap_or(false), keys::EOS)?,
-            algorithm,
-            tokens,
-            end_of_generation,
+            rules,
+            vocabulary,
+            decoder: OnceLock::new(),
+            encoder: OnceLock::new(),
         })
     }
 
@@ -163,28 +142,44 @@ impl<'a> Tokenizer<'a> {
     ///
     /// Bytes that a `gpt2` vocabulary has no token for are left out, as llama.cpp leaves them out; a `llama`
     /// vocabulary has the unknown token for them. White space that follows special tokens of Phi-3 is left out too.
-    #[must_use]
-    pub fn encode(&self, text: &str, special: Special) -> Vec<u32> {
+    ///
+    /// The first text takes longer than others: tables of the whole vocabulary are made for it.
+    ///
+    /// # Errors
+    /// [`TokenizerError`] where these cannot be made: [`DuplicateToken`](TokenizerError::DuplicateToken),
+    /// [`ScoreNotANumber`](TokenizerError::ScoreNotANumber). The same for every text.
+    pub fn encode(&self, text: &str, special: Special) -> Result<Vec<u32>, TokenizerError> {
         let mut ids = Vec::from_iter(self.before);
-        self.encode_into(text, special, &mut ids);
+        self.encode_into(text, special, &mut ids)?;
         ids.extend(self.after);
-        ids
+        Ok(ids)
     }
 
     /// Appends the ids of a text that continues another: no BOS, no EOS.
     ///
     /// A border between two such texts is like a special token: nothing is joined across it, and a vocabulary that
     /// puts a space before a text ([`Vocabulary::add_space_prefix`]) puts one here.
-    pub fn encode_into(&self, text: &str, special: Special, ids: &mut Vec<u32>) {
-        for fragment in self.special.split(&self.tokens, text, special) {
-            match (fragment, &self.algorithm) {
-                (Fragment::Token(id), _) => ids.push(id),
-                (Fragment::Text(text), Algorithm::Bpe(bpe)) => bpe.encode(&self.tokens, text, ids),
-                // Texts never follow each other, so each is the first or stands after a token: just where llama.cpp
-                // puts the space.
-                (Fragment::Text(text), Algorithm::Spm(spm)) => spm.encode(&self.tokens, text, ids),
-            }
-        }
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode); `ids` are as they were then.
+    pub fn encode_into(&self, text: &str, special: Special, ids: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let tokens = self.tokens();
+        let encoder = self.encoder.get_or_init(|| Encoder::new(self.rules, tokens, &self.vocabulary));
+        encoder.as_ref().map_err(Clone::clone)?.encode(tokens, text, special, ids);
+        Ok(())
+    }
+
+    /// What the ids stand for.
+    fn decoder(&self) -> &Decoder<'a> {
+        self.decoder.get_or_init(|| {
+            let mut tokens = Tokens::of(&self.vocabulary);
+            let end_of_generation = end_of_generation::find(&self.vocabulary, &mut tokens);
+            Decoder { tokens, end_of_generation }
+        })
+    }
+
+    fn tokens(&self) -> &Tokens<'a> {
+        &self.decoder().tokens
     }
 
     /// The text of `ids`, control tokens spelled out; bytes that are no UTF-8 become `U+FFFD`.
@@ -197,7 +192,7 @@ impl<'a> Tokenizer<'a> {
         let mut bytes = Vec::new();
         if let Some((&first, rest)) = ids.split_first() {
             self.append_bytes(first, &mut bytes)?;
-            if self.algorithm.adds_space() && bytes.starts_with(b" ") {
+            if self.rules.adds_space(&self.vocabulary) && bytes.starts_with(b" ") {
                 bytes.remove(0);
             }
             rest.iter().try_for_each(|&id| self.append_bytes(id, &mut bytes))?;
@@ -215,8 +210,8 @@ impl<'a> Tokenizer<'a> {
     /// let tokenizer = Tokenizer::new(Vocabulary {
     ///     model: "gpt2",
     ///     pre: Some("gpt-2"),
-    ///     tokens: vec!["Ã", "©"], // the two bytes of é
-    ///     merges: vec!["Ã ©"],
+    ///     tokens: vec!["Ã", "©"].into(), // the two bytes of é
+    ///     merges: vec!["Ã ©"].into(),
     ///     ..Vocabulary::default()
     /// })?;
     ///
@@ -243,15 +238,15 @@ impl<'a> Tokenizer<'a> {
 
     /// Appends the bytes that a token stands for.
     fn append_bytes(&self, id: u32, bytes: &mut Vec<u8>) -> Result<(), TokenizerError> {
-        let Some((text, ty)) = self.tokens.get(id) else {
-            return Err(TokenizerError::IdOutOfRange { id, tokens: self.tokens.len() });
+        let Some((text, ty)) = self.tokens().get(id) else {
+            return Err(TokenizerError::IdOutOfRange { id, tokens: self.token_count() });
         };
-        match (ty, &self.algorithm) {
+        match (ty, self.rules) {
             (TokenType::Control | TokenType::UserDefined | TokenType::Unknown, _) => {
                 bytes.extend_from_slice(text.as_bytes());
             }
-            (TokenType::Normal, Algorithm::Bpe(_)) => Bpe::decode(text, bytes),
-            (TokenType::Normal, Algorithm::Spm(_)) => Spm::decode(text, bytes),
+            (TokenType::Normal, Rules::Bpe(_)) => Bpe::decode(text, bytes),
+            (TokenType::Normal, Rules::Spm) => Spm::decode(text, bytes),
             (TokenType::Byte, _) => bytes.extend(hex_byte(text)),
             (TokenType::Unused | TokenType::Undefined, _) => {}
         }
@@ -261,32 +256,32 @@ impl<'a> Tokenizer<'a> {
     /// Tokens in the vocabulary; every smaller number is an id.
     #[must_use]
     pub fn token_count(&self) -> usize {
-        self.tokens.len()
+        self.vocabulary.tokens.len()
     }
 
     /// The token that begins a text, if the file names one.
     #[must_use]
     pub fn bos(&self) -> Option<u32> {
-        self.bos
+        self.vocabulary.special_id(keys::BOS)
     }
 
     /// The token that ends a text, if the file names one.
     #[must_use]
     pub fn eos(&self) -> Option<u32> {
-        self.eos
+        self.vocabulary.special_id(keys::EOS)
     }
 
     /// Whether a model that generates this token has finished: end of text, of turn, of message, and what llama.cpp
     /// counts among them by its text.
     #[must_use]
     pub fn is_end_of_generation(&self, id: u32) -> bool {
-        self.end_of_generation.binary_search(&id).is_ok()
+        self.decoder().end_of_generation.binary_search(&id).is_ok()
     }
 
     /// Whether a token is a mark of the model rather than text; programs do not show these.
     #[must_use]
     pub fn is_control(&self, id: u32) -> bool {
-        matches!(self.tokens.get(id), Some((_, TokenType::Control)))
+        matches!(self.tokens().get(id), Some((_, TokenType::Control)))
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::Special;
 use super::token_table::TokenTable;
+use super::tokens::Tokens;
 use super::vocabulary::TokenType;
 
 /// A part of a text.
@@ -46,7 +47,7 @@ struct Match {
 
 impl SpecialTokens {
     /// `name` is the model's.
-    pub(super) fn new(tokens: &TokenTable<'_>, name: Option<&str>) -> Self {
+    pub(super) fn new(tokens: &Tokens<'_>, name: Option<&str>) -> Self {
         let mut this = Self { lengths: Vec::new(), firsts: [false; 256], strip_right: Vec::new() };
         let is_phi3 = name.is_some_and(is_phi3);
         for (id, text, ty) in tokens.iter() {
@@ -68,7 +69,7 @@ impl SpecialTokens {
     /// Splits `text` at its special tokens as llama.cpp does: of all the matches in the text the longest is taken
     /// first, wherever it stands; among equally long ones the token with the smaller id (llama.cpp leaves that to a
     /// sort that is not stable), then the one further left.
-    pub(super) fn split<'t>(&self, tokens: &TokenTable<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
+    pub(super) fn split<'t>(&self, tokens: TokenTable<'_, '_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
         let mut matches = self.matches(tokens, text, special);
         matches.sort_unstable_by_key(|found| found.start);
         let mut fragments = Vec::with_capacity(2 * matches.len() + 1);
@@ -90,7 +91,7 @@ impl SpecialTokens {
     ///
     /// One length after another, so that what a long one has taken is not looked at again: of a megabyte of line
     /// ends, where runs of 1 to 31 of them are tokens, nothing is left after the first round.
-    fn matches(&self, tokens: &TokenTable<'_>, text: &str, special: Special) -> Vec<Match> {
+    fn matches(&self, tokens: TokenTable<'_, '_>, text: &str, special: Special) -> Vec<Match> {
         let bytes = text.as_bytes();
         let begins = |firsts: &Bytes, at: usize| firsts[usize::from(bytes[at])];
         let starts: Vec<usize> = (0..text.len()).filter(|&at| begins(&self.firsts, at)).collect();
@@ -148,18 +149,25 @@ mod tests {
 
     use super::*;
     use crate::tokenizer::Vocabulary;
+    use crate::tokenizer::token_table::TextIds;
 
-    fn tokens<'a>(tokens: &[(&'a str, TokenType)]) -> TokenTable<'a> {
-        let (tokens, token_types) = tokens.iter().copied().unzip();
-        TokenTable::new(&mut Vocabulary { tokens, token_types, ..Vocabulary::default() }).unwrap()
+    fn tokens<'a>(tokens: &[(&'a str, TokenType)]) -> Tokens<'a> {
+        let (tokens, token_types): (Vec<_>, Vec<_>) = tokens.iter().copied().unzip();
+        let (tokens, token_types) = (tokens.into(), token_types.into());
+        Tokens::of(&Vocabulary { tokens, token_types, ..Vocabulary::default() })
     }
 
-    fn split<'t>(tokens: &TokenTable<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
-        SpecialTokens::new(tokens, None).split(tokens, text, special)
+    fn split<'t>(tokens: &Tokens<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
+        split_of(None, tokens, text, special)
+    }
+
+    fn split_of<'t>(name: Option<&str>, tokens: &Tokens<'_>, text: &'t str, special: Special) -> Vec<Fragment<'t>> {
+        let ids = TextIds::of(tokens).unwrap();
+        SpecialTokens::new(tokens, name).split(ids.table(tokens), text, special)
     }
 
     /// The definition: each special token in turn, the longest first, in all that is still text.
-    fn split_one_by_one<'t>(tokens: &TokenTable<'_>, text: &'t str) -> Vec<Fragment<'t>> {
+    fn split_one_by_one<'t>(tokens: &Tokens<'_>, text: &'t str) -> Vec<Fragment<'t>> {
         let mut specials: Vec<_> = tokens.iter().filter(|(_, _, ty)| is_special(*ty, Special::Parse)).collect();
         specials.sort_by_key(|(_, text, _)| Reverse(text.len()));
         let mut fragments = vec![Fragment::Text(text)];
@@ -207,7 +215,7 @@ mod tests {
             ("\n\n", TokenType::UserDefined),
             ("\n\n\n\n\n\n\n\n", TokenType::UserDefined),
         ]);
-        let split = |name, text| SpecialTokens::new(&tokens, Some(name)).split(&tokens, text, Special::Parse);
+        let split = |name, text| split_of(Some(name), &tokens, text, Special::Parse);
         let text = "<|end|> \t\u{b}\u{c}\r\nx <s> y";
         assert_eq!(split("Phi-3 Mini", text), [Token(1), Text("x "), Token(0), Text(" y")]);
         assert_eq!(split("my PHI3", "<|end|>\u{85}"), [Token(1), Text("\u{85}")]);

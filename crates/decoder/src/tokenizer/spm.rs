@@ -32,22 +32,28 @@ pub(super) struct Spm {
 }
 
 impl Spm {
-    /// Adds to `vocabulary` the ids of BOS and EOS where the file leaves them out and `tokens` has them.
-    pub(super) fn new(tokens: &TokenTable<'_>, vocabulary: &mut Vocabulary<'_>) -> Result<Self, TokenizerError> {
+    /// Adds to `vocabulary` the ids of BOS and EOS where the file leaves them out and there are such tokens; an error where it
+    /// lacks what this algorithm needs.
+    pub(super) fn check(vocabulary: &mut Vocabulary<'_>) -> Result<(), TokenizerError> {
+        let tokens = vocabulary.tokens.len();
         for (key, id) in DEFAULT_IDS {
-            if vocabulary.special_id(key).is_none() && tokens.get(id).is_some() {
+            if vocabulary.special_id(key).is_none() && (id as usize) < tokens {
                 vocabulary.special_ids.push((key, id));
             }
         }
-        let scores = &vocabulary.scores;
-        if scores.is_empty() {
-            return Err(TokenizerError::Missing { key: keys::SCORES });
+        match vocabulary.scores.len() {
+            0 => Err(TokenizerError::Missing { key: keys::SCORES }),
+            found if found < tokens => {
+                Err(TokenizerError::ArrayTooShort { key: keys::SCORES, expected: tokens, found })
+            }
+            _ => Ok(()),
         }
-        if scores.len() < tokens.len() {
-            let (expected, found) = (tokens.len(), scores.len());
-            return Err(TokenizerError::ArrayTooShort { key: keys::SCORES, expected, found });
-        }
-        let ranks = tokens.iter().zip(scores).map(|((id, ..), &score)| {
+    }
+
+    /// Orders the scores; an error where one is not a number.
+    pub(super) fn new(tokens: TokenTable<'_, '_>, vocabulary: &Vocabulary<'_>) -> Result<Self, TokenizerError> {
+        let scores = vocabulary.scores.to_vec();
+        let ranks = tokens.iter().zip(scores).map(|((id, ..), score)| {
             let not_a_number = TokenizerError::ScoreNotANumber { id };
             rank(score).ok_or(not_a_number)
         });
@@ -56,12 +62,12 @@ impl Spm {
             ranks: ranks.collect::<Result<_, _>>()?,
             bytes: Box::new(std::array::from_fn(|byte| tokens.id(&format!("<0x{byte:02X}>")))),
             unknown: vocabulary.special_id(keys::UNKNOWN).or_else(|| typed_unknown().map(|(id, ..)| id)),
-            adds_space: vocabulary.add_space_prefix.unwrap_or(true),
+            adds_space: Self::adds_space(vocabulary),
         })
     }
 
     /// Appends the ids of `text`, all of it or what is between two special tokens.
-    pub(super) fn encode(&self, tokens: &TokenTable<'_>, text: &str, ids: &mut Vec<u32>) {
+    pub(super) fn encode(&self, tokens: TokenTable<'_, '_>, text: &str, ids: &mut Vec<u32>) {
         let space = self.adds_space.then_some(SPACE);
         let mut symbols = Symbols::default();
         symbols.set(space.into_iter().chain(text.chars().map(|c| if c == ' ' { SPACE } else { c })));
@@ -91,8 +97,8 @@ impl Spm {
     }
 
     /// Whether a text gets a space before it.
-    pub(super) fn adds_space(&self) -> bool {
-        self.adds_space
+    pub(super) fn adds_space(vocabulary: &Vocabulary<'_>) -> bool {
+        vocabulary.add_space_prefix.unwrap_or(true)
     }
 }
 
@@ -110,6 +116,8 @@ fn rank(score: f32) -> Option<u32> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::token_table::TextIds;
+    use super::super::tokens::Tokens;
     use super::*;
 
     #[test]
@@ -129,16 +137,18 @@ mod tests {
     const TOKENS: [&str; 10] = ["<unk>", "▁", "a", "b", "ab", "▁a", "▁ab", "<0xC3>", "<0xA9>", "ba"];
 
     fn ids(scores: &[f32], space: bool, text: &str) -> Vec<u32> {
-        let mut vocabulary = Vocabulary {
-            tokens: TOKENS.to_vec(),
-            scores: scores.to_vec(),
+        let vocabulary = Vocabulary {
+            tokens: TOKENS.to_vec().into(),
+            scores: scores.to_vec().into(),
             add_space_prefix: Some(space),
             special_ids: vec![(keys::UNKNOWN, 0)],
             ..Vocabulary::default()
         };
-        let tokens = TokenTable::new(&mut vocabulary).unwrap();
+        let tokens = Tokens::of(&vocabulary);
+        let text_ids = TextIds::of(&tokens).unwrap();
+        let table = text_ids.table(&tokens);
         let mut ids = Vec::new();
-        Spm::new(&tokens, &mut vocabulary).unwrap().encode(&tokens, text, &mut ids);
+        Spm::new(table, &vocabulary).unwrap().encode(table, text, &mut ids);
         ids
     }
 

@@ -1,8 +1,10 @@
 //! [`Vocabulary`]: the parts of a file's metadata that a tokenizer is made from.
 
-use keepq_gguf::{FromValue, Gguf, Items};
+use std::borrow::Cow;
 
-use super::TokenizerError;
+use keepq_gguf::{FromValue, Gguf, Items, Mismatch, Value, ValueType};
+
+use super::{List, TokenizerError};
 
 /// The metadata keys.
 pub(super) mod keys {
@@ -71,6 +73,22 @@ impl From<i32> for TokenType {
     }
 }
 
+/// As an integer that fits 32 bits.
+impl<'a> FromValue<'a> for TokenType {
+    fn expected() -> Cow<'static, str> {
+        i32::expected()
+    }
+
+    #[inline]
+    fn from_value(value: Value<'a>) -> Result<Self, Mismatch> {
+        i32::from_value(value).map(Self::from)
+    }
+
+    fn accepts_all(ty: ValueType) -> bool {
+        i32::accepts_all(ty)
+    }
+}
+
 /// The metadata of a tokenizer, borrowed: [`Tokenizer::new`](super::Tokenizer::new) checks it.
 ///
 /// ```
@@ -78,12 +96,12 @@ impl From<i32> for TokenType {
 ///
 /// let tokenizer = Tokenizer::new(Vocabulary {
 ///     model: "llama",
-///     tokens: vec!["<unk>", "<s>", "</s>", "▁", "l", "o", "w", "lo", "▁lo"],
-///     scores: vec![0.0, 0.0, 0.0, -4.0, -5.0, -6.0, -7.0, -1.0, -2.0],
+///     tokens: vec!["<unk>", "<s>", "</s>", "▁", "l", "o", "w", "lo", "▁lo"].into(),
+///     scores: vec![0.0, 0.0, 0.0, -4.0, -5.0, -6.0, -7.0, -1.0, -2.0].into(),
 ///     ..Vocabulary::default()
 /// })?;
 ///
-/// assert_eq!(tokenizer.encode("low", Special::Parse), [1, 8, 6]); // <s> ▁lo w
+/// assert_eq!(tokenizer.encode("low", Special::Parse)?, [1, 8, 6]); // <s> ▁lo w
 /// assert_eq!(tokenizer.decode(&[8, 6])?, "low");
 /// # Ok::<(), keepq_decoder::tokenizer::TokenizerError>(())
 /// ```
@@ -94,13 +112,13 @@ pub struct Vocabulary<'a> {
     /// `tokenizer.ggml.pre`: how text is split into words. `gpt2` alone does that.
     pub pre: Option<&'a str>,
     /// `tokenizer.ggml.tokens`: each token's text; the index is the id.
-    pub tokens: Vec<&'a str>,
+    pub tokens: List<'a, &'a str>,
     /// `tokenizer.ggml.token_type`: one for each token, or none where all are normal.
-    pub token_types: Vec<TokenType>,
+    pub token_types: List<'a, TokenType>,
     /// `tokenizer.ggml.merges`: two neighbours, a space between, that become one; best first. For `gpt2`.
-    pub merges: Vec<&'a str>,
+    pub merges: List<'a, &'a str>,
     /// `tokenizer.ggml.scores`: one for each token; the higher, the earlier its parts are joined. For `llama`.
-    pub scores: Vec<f32>,
+    pub scores: List<'a, f32>,
     /// `tokenizer.ggml.add_space_prefix`: whether a text gets a space before it. For `llama`, where it is the default.
     pub add_space_prefix: Option<bool>,
     /// `tokenizer.ggml.add_bos_token`: whether a text begins with BOS.
@@ -125,7 +143,7 @@ impl<'a> Vocabulary<'a> {
             model: gguf.require(keys::MODEL)?,
             pre: gguf.get(keys::PRE)?,
             tokens: list(gguf, keys::TOKENS)?,
-            token_types: list::<i32>(gguf, keys::TOKEN_TYPES)?.into_iter().map(TokenType::from).collect(),
+            token_types: list(gguf, keys::TOKEN_TYPES)?,
             merges: list(gguf, keys::MERGES)?,
             add_bos: gguf.get(keys::ADD_BOS)?,
             add_eos: gguf.get(keys::ADD_EOS)?,
@@ -150,8 +168,8 @@ impl<'a> Vocabulary<'a> {
     }
 }
 
-/// The elements of an array; none where the file does not have it.
-fn list<'a, T: FromValue<'a>>(gguf: &Gguf<'a>, key: &str) -> Result<Vec<T>, TokenizerError> {
+/// An array; empty where the file does not have it.
+fn list<'a, T: FromValue<'a>>(gguf: &Gguf<'a>, key: &str) -> Result<List<'a, T>, TokenizerError> {
     let items: Option<Items<'a, T>> = gguf.get(key)?;
-    Ok(items.map(Iterator::collect).unwrap_or_default())
+    Ok(items.map(List::from).unwrap_or_default())
 }

@@ -1,5 +1,7 @@
 //! What a file must hold to be a model, and what is said of one that is none.
 
+use std::cell::RefCell;
+
 use keepq_blocks::GgmlType;
 use keepq_decoder::{Expansion, Model};
 use keepq_gemm::{Reason, Residency};
@@ -94,4 +96,20 @@ fn unsupported(name: &str) -> Tiny {
     tensor.ty = GgmlType::I8;
     tensor.bytes = vec![0; 32 * EMBEDDING];
     tiny
+}
+
+#[test]
+fn the_caller_is_told_of_each_tensor_that_was_expanded() {
+    for architecture in ["llama", "qwen3moe"] {
+        let file = Tiny::of(architecture).write();
+        let gguf = Gguf::parse(&file).unwrap();
+        for residency in [Residency::Keep, Residency::ExpandNk, Residency::ExpandKn] {
+            let told = RefCell::new(Vec::new());
+            let model =
+                Model::load_with(&gguf, residency, |tensor| told.borrow_mut().push(tensor.name().to_owned())).unwrap();
+            let expanded: Vec<_> = model.report().expansions.iter().map(|expansion| expansion.tensor.clone()).collect();
+            assert_eq!(told.into_inner(), expanded, "{architecture}, {residency:?}");
+            assert_eq!(expanded.is_empty(), residency == Residency::Keep);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! One forward pass after another: bits that do not depend on how, errors that leave the context as it was.
 
+use std::time::{Duration, Instant};
+
 use keepq_decoder::{Logits, Model, Sampler, Session, SessionError, Settings, generate};
 use keepq_dot::{Portable, dot_float};
 use keepq_gemm::Residency;
@@ -191,5 +193,29 @@ fn a_model_without_a_choice_of_order_is_what_the_formula_says() {
     for (id, got) in got.iter().enumerate() {
         let want = dot_float(Portable, &row("token_embd.weight", id)[..], &normed);
         assert!((got - want).abs() < 1e-4, "token {id}: {got}, {want} expected");
+    }
+}
+
+/// Every part takes some time, and all together no more than passed; the bits are those without a profile.
+#[test]
+fn a_profile_says_where_the_time_goes() {
+    for architecture in ["llama", "qwen3moe"] {
+        let file = Tiny::of(architecture).write();
+        let gguf = Gguf::parse(&file).unwrap();
+        let model = Model::load(&gguf, Residency::Keep).unwrap();
+        let settings = Settings::new(Tier::best(), 2, Residency::Keep).unwrap();
+        let mut plain = Session::new(&model, settings.driver(), 16).unwrap();
+        let mut session = Session::new(&model, settings.driver(), 16).unwrap().profiled();
+        assert_eq!(plain.take_profile(), None);
+        for tokens in [&TOKENS[..], &[7]] {
+            let start = Instant::now();
+            let logits = session.feed(tokens, Logits::Last).unwrap().to_vec();
+            let elapsed = start.elapsed();
+            let profile = session.take_profile().expect("a profile");
+            let parts = [profile.matmul, profile.attention, profile.other];
+            assert!(parts.iter().all(|part| !part.is_zero()), "{architecture}: {profile:?}");
+            assert!(parts.iter().sum::<Duration>() <= elapsed, "{architecture}: {profile:?} of {elapsed:?}");
+            assert_eq!(logits, plain.feed(tokens, Logits::Last).unwrap(), "{architecture}");
+        }
     }
 }

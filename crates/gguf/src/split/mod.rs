@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::cursor::Cursor;
 use crate::header::Header;
 use crate::metadata::Metadata;
-use crate::{Gguf, GgufError, OpenError, OpenErrorKind, Source};
+use crate::{Gguf, GgufError, OpenError, OpenErrorKind, Source, Tensor};
 
 use keys::Place;
 use name::ShardName;
@@ -144,6 +144,14 @@ impl SourceSet {
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// Gives back the memory of a tensor's data, in the file that it is in, as [`Source::release`] does: for a tensor that was copied
+    /// to another layout. The tensor is one of those that [`parse`](Self::parse) found here.
+    pub fn release(&self, tensor: &Tensor<'_>) {
+        if let (Some(source), Some(len)) = (self.sources.get(tensor.shard()), tensor.byte_size()) {
+            source.release(tensor.offset()..tensor.offset().saturating_add(len));
+        }
     }
 
     /// Parses all files, as one: the metadata of the first, the tensors of all in the order of the files.

@@ -1,6 +1,6 @@
 //! Whatever happens to a file, reading it panics nowhere; whatever is written is read back.
 
-use keepq_gguf::{GgmlType, Gguf, Value, write::Writer};
+use keepq_gguf::{Array, ErrorKind, GgmlType, Gguf, Items, Value, write::Writer};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -223,4 +223,78 @@ pub(crate) fn any_tensor() -> impl Strategy<Value = (GgmlType, Vec<u64>, Vec<u8>
         let dims: Vec<u64> = std::iter::once(blocks * ty.block_len() as u64).chain(more).collect();
         (Just(ty), Just(dims), vec(any::<u8>(), usize::try_from(bytes).unwrap()))
     })
+}
+
+/// The fault of an array of these strings by the definition, one string after another: where the first byte lies that is not
+/// UTF-8.
+fn not_utf8(start: usize, strings: &[Vec<u8>]) -> Option<u64> {
+    let mut at = start;
+    strings.iter().find_map(|string| {
+        let text = at + 8;
+        at = text + string.len();
+        core::str::from_utf8(string).err().map(|error| (text + error.valid_up_to()) as u64)
+    })
+}
+
+/// Strings are checked many at once, in which lengths up to 127 are text like any other.
+#[test]
+fn many_strings_have_the_fault_of_the_first_that_has_one() {
+    let text = || {
+        prop_oneof![
+            4 => "[aé日🦀]{0,4}".prop_map(String::into_bytes),
+            1 => vec(any::<u8>(), 0..4),
+            1 => (120..140_usize).prop_map(|len| vec![b'a'; len]),
+            1 => (8..9000_usize).prop_map(|len| "é".repeat(len).into_bytes()),
+        ]
+    };
+    proptest!(|(strings in vec(text(), 0..24))| {
+        let start = Raw::header(0, 1).array("t", value::STRING, 0).0.len();
+        let file = Raw::header(0, 1).array("t", value::STRING, strings.len() as u64);
+        let file = strings.iter().fold(file, |file, string| file.string(string)).0;
+        match not_utf8(start, &strings) {
+            Some(at) => {
+                let error = Gguf::parse(&file).unwrap_err();
+                prop_assert_eq!((error.at(), error.kind()), (Some(at), &ErrorKind::NotUtf8));
+            }
+            None => {
+                let gguf = Gguf::parse(&file).unwrap();
+                let read: Items<'_, &str> = gguf.require("t").unwrap();
+                let mut folded = Vec::new();
+                read.clone().for_each(|string| folded.push(string.as_bytes()));
+                prop_assert_eq!(&folded, &strings);
+                prop_assert!(read.map(str::as_bytes).eq(folded));
+            }
+        }
+        // Of two faults the first is told, whichever kind it is.
+        let cut = file.len() - file.len() / 3;
+        let (error, whole) = (Gguf::parse(&file[..cut]).err(), not_utf8(start, &strings));
+        if let Some(at) = whole.filter(|&at| at < cut as u64) {
+            let error = error.expect("two faults");
+            prop_assert!(error.at() <= Some(at), "{error}");
+        }
+    });
+}
+
+/// All elements at once and one after another are the same, of each type and from anywhere on.
+#[test]
+fn arrays_fold_to_what_they_iterate_over() {
+    for (element, bytes) in [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)]
+    {
+        let data =
+            (0..6 * bytes as u8).map(|byte| if element == value::BOOL { byte % 2 } else { byte }).collect::<Vec<_>>();
+        let file = Raw::header(0, 1).array("t", element, 6).bytes(&data).0;
+        let gguf = Gguf::parse(&file).unwrap();
+        let array = gguf.require::<Array<'_>>("t").unwrap();
+        for skipped in 0..=6 {
+            let rest = || array.values().skip(skipped);
+            let mut values = array.values();
+            values.by_ref().take(skipped).for_each(drop);
+            let folded = values.fold(Vec::new(), |mut folded, value| {
+                folded.push(value);
+                folded
+            });
+            assert_eq!(folded.len(), 6 - skipped);
+            assert_eq!(format!("{folded:?}"), format!("{:?}", rest().collect::<Vec<_>>()), "{element}");
+        }
+    }
 }

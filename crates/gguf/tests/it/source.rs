@@ -80,3 +80,54 @@ fn a_missing_file_is_named() {
         assert!(text(&error, folder.path()).starts_with("none.gguf: "), "{error}");
     }
 }
+
+/// Kilobytes of a mapped file that are resident, as the system counts them.
+#[cfg(target_os = "linux")]
+fn resident_kib(path: &Path) -> u64 {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let of_file = maps.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+    let rss = of_file.skip(1).find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    rss.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn released_bytes_are_no_longer_resident_and_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    // As the system tells it, without links.
+    let path = folder.path().canonicalize().unwrap().join("large.gguf");
+    let file = Raw::header(2, 0)
+        .tensor("a", &[1 << 20], tensor::F32, 0)
+        .tensor("b", &[1 << 20], tensor::F32, 4 << 20)
+        .data(32, 8 << 20)
+        .0;
+    fs::write(&path, &file).unwrap();
+    let set = keepq_gguf::open_set(&path, Source::map).unwrap();
+    let gguf = set.parse().unwrap();
+    assert!(set.sources()[0].as_bytes() == file, "all pages are touched");
+    let all = resident_kib(&path);
+    assert!(all >= 8 << 10, "{all} KiB");
+
+    set.release(&gguf.tensors()[0]);
+    let half = resident_kib(&path);
+    assert!(half <= all - (4 << 10) + 8, "{half} of {all} KiB");
+    set.release(&gguf.tensors()[1]);
+    let little = resident_kib(&path);
+    assert!(little <= all - (8 << 10) + 12, "{little} of {all} KiB");
+    assert!(set.sources()[0].as_bytes() == file, "the same bytes");
+}
+
+#[test]
+fn any_range_may_be_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.gguf");
+    let file = Raw::header(1, 0).tensor("t", &[3], tensor::F32, 0).data(32, 12).0;
+    fs::write(&path, &file).unwrap();
+    for open in OPENERS {
+        let source = open(&path).unwrap();
+        for range in [0..0, 0..u64::MAX, 5..6, u64::MAX - 1..u64::MAX] {
+            source.release(range);
+            assert_eq!(source.as_bytes(), file);
+        }
+    }
+}

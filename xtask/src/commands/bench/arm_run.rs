@@ -1,14 +1,17 @@
 //! One run of one arm, in a process of its own (`xtask bench-arm`, which `bench` starts).
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use keepq_decoder::{Logits, Model, Session};
-use keepq_gguf::{Gguf, Source, open_set};
+use keepq_decoder::tokenizer::{Special, Tokenizer};
+use keepq_decoder::{Logits, Model, Profile, Session};
 use serde::{Deserialize, Serialize};
 
 use super::arm::{Arm, VARIABLES};
+use super::first_token::{self, FirstToken};
+use super::multiply_adds::MultiplyAdds;
 use super::process::{self, Work};
 use super::run::{Decoder, Run};
 use crate::runtime;
@@ -19,9 +22,15 @@ pub(crate) struct Args {
     /// The GGUF file, or any file of a set
     #[arg(long)]
     model: PathBuf,
+    /// Read the file into memory instead of mapping it
+    #[arg(long)]
+    no_mmap: bool,
     /// Tokens to generate
-    #[arg(long, value_parser = clap::value_parser!(u32).range(2..))]
-    gen_len: u32,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..), required_unless_present = "first_token")]
+    gen_len: Option<u32>,
+    /// Only tell the first token after this text
+    #[arg(long, value_name = "TEXT", conflicts_with = "gen_len")]
+    first_token: Option<String>,
 }
 
 /// What a run of an arm tells.
@@ -33,42 +42,73 @@ pub(super) struct ArmRun {
     pub(super) tier: String,
     /// Bytes of weights that a token is multiplied by.
     pub(super) weight_bytes: u64,
-    /// Multiply-adds of weights in the prompt.
-    pub(super) prompt_multiply_adds: u64,
+    /// The multiply-adds of the prompt.
+    pub(super) prompt_multiply_adds: MultiplyAdds,
 }
 
-/// Runs an arm in a process of its own. What the environment asks for beside the arm, such as a tier, reaches it.
+/// Runs an arm in processes of its own, one for the prompt and one for the first token. What the environment asks for beside the arm, such as a tier, reaches it.
 pub(super) fn run_apart(work: &Work, arm: Arm) -> Result<ArmRun> {
+    let mut generate = command(work, arm)?;
+    generate.arg("--gen-len").arg(work.gen_len.to_string());
+    let mut first_token = command(work, arm)?;
+    first_token.arg("--first-token").arg(&work.text);
+    let mut run: ArmRun = process::ask(&mut generate, &work.prompt)?;
+    run.run.first_token = Some(FirstToken::measure(&mut first_token)?);
+    Ok(run)
+}
+
+/// A process that runs an arm.
+fn command(work: &Work, arm: Arm) -> Result<Command> {
     let mut command = process::command("bench-arm")?;
-    command.arg("--model").arg(&work.model).arg("--gen-len").arg(work.gen_len.to_string());
+    command.arg("--model").arg(&work.model).args(work.no_mmap.then_some("--no-mmap"));
     for variable in VARIABLES {
         command.env_remove(variable);
     }
     command.envs(arm.variable()).env("KEEPQ_THREADS", work.threads.to_string());
-    process::ask(&mut command, &work.prompt)
+    Ok(command)
 }
 
-/// Runs the arm that the environment asks for.
+/// Runs the arm that the environment asks for, as [`run_apart`] asks.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let prompt = process::prompt()?;
-    let gen_len = args.gen_len as usize;
+    process::end_with_parent()?;
+    match &args.first_token {
+        Some(text) => first_token(args, text),
+        None => generate(args, &process::prompt()?, args.gen_len.unwrap_or_default() as usize),
+    }
+}
+
+/// Tells the first token after a text.
+fn first_token(args: &Args, text: &str) -> Result<()> {
+    let settings = runtime::settings(None)?;
+    let file = || args.model.display().to_string();
+    let set = runtime::open(&args.model, args.no_mmap)?;
+    let gguf = set.parse()?;
+    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
+    let prompt =
+        Tokenizer::from_gguf(&gguf).and_then(|tokenizer| tokenizer.encode(text, Special::Parse)).with_context(file)?;
+    let mut session = Session::new(&model, settings.driver(), prompt.len() + 1)?;
+    first_token::answer(&mut session, &prompt).with_context(file)
+}
+
+/// Runs the prompt and the tokens after it.
+fn generate(args: &Args, prompt: &[u32], gen_len: usize) -> Result<()> {
     let settings = runtime::settings(None)?;
     let file = || args.model.display().to_string();
 
     let start = Instant::now();
-    let set = open_set(&args.model, Source::map)?;
+    let set = runtime::open(&args.model, args.no_mmap)?;
     let gguf = set.parse()?;
-    let model = Model::load(&gguf, settings.residency()).with_context(file)?;
+    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
     let load = start.elapsed();
 
-    let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len)?;
-    let run = Run::measure(load, &mut session, &prompt, gen_len).with_context(file)?;
+    let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len)?.profiled();
+    let run = Run::measure(load, &mut session, prompt, gen_len).with_context(file)?;
     let report = model.report();
     process::answer(&ArmRun {
         run,
         tier: settings.driver().tier().name().to_owned(),
         weight_bytes: (report.kept_bytes + report.expanded_bytes) as u64,
-        prompt_multiply_adds: multiply_adds(&gguf, prompt.len()),
+        prompt_multiply_adds: MultiplyAdds::of_prompt(&gguf, report, prompt.len()),
     })
 }
 
@@ -76,12 +116,8 @@ impl Decoder for Session<'_, '_> {
     fn feed(&mut self, tokens: &[u32]) -> Result<&[f32]> {
         Ok(Session::feed(self, tokens, Logits::Last)?)
     }
-}
 
-/// Multiply-adds of weights that `tokens` tokens of a prompt take: the layers for each, the head for the last one.
-fn multiply_adds(gguf: &Gguf<'_>, tokens: usize) -> u64 {
-    let layers = gguf.tensors().iter().filter(|tensor| tensor.name().starts_with("blk.") && tensor.dims().len() == 2);
-    let head = gguf.tensor("output.weight").or_else(|| gguf.tensor("token_embd.weight"));
-    let per_token: u64 = layers.map(|tensor| tensor.elements()).sum();
-    per_token.saturating_mul(tokens as u64).saturating_add(head.map_or(0, |head| head.elements()))
+    fn take_profile(&mut self) -> Option<Profile> {
+        Session::take_profile(self)
+    }
 }

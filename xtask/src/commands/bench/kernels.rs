@@ -12,7 +12,7 @@ mod data;
 mod example;
 pub(crate) mod ggml_run;
 pub(crate) mod ik_run;
-mod limits;
+pub(super) mod limits;
 mod onnxruntime;
 mod operands;
 mod ours;

@@ -1,10 +1,12 @@
-//! [`Limits`]: what the machine could do at most, by which the arm before is measured.
+//! [`Limits`]: what the machine could do at most, by which arms are measured.
 
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use pulp::{Arch, Simd, WithSimd};
+
+use super::kernels::limits::products_of_bytes;
 
 /// Bytes that a probe reads at least, however small the weights are.
 const READ: u64 = 1 << 28;
@@ -25,6 +27,17 @@ pub(super) struct Limits {
     pub(super) read: f64,
     /// Multiply-adds of f32, a second.
     pub(super) multiply_adds: f64,
+    /// None where the machine has no products of bytes.
+    pub(super) int8: Option<Int8>,
+}
+
+/// Multiply-adds of bytes, a second, as kernels do them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Int8 {
+    /// Both with a sign.
+    pub(super) signed: f64,
+    /// One of them without.
+    pub(super) unsigned: f64,
 }
 
 impl Limits {
@@ -43,6 +56,9 @@ impl Limits {
         Self {
             read: (memory.len() * size_of::<f32>()) as f64 * passes as f64 / reading.as_secs_f64(),
             multiply_adds: multiply_adds(threads),
+            // Probes count two operations for each, by the thousand million.
+            int8: products_of_bytes(threads)
+                .map(|int8| Int8 { signed: int8.sign * 0.5e9, unsigned: int8.eight_maddubs * 0.5e9 }),
         }
     }
 }

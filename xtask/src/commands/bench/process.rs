@@ -1,9 +1,10 @@
 //! Processes of this program: how `bench` starts one for each run, and how it answers.
 
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
 use serde::Serialize;
@@ -15,8 +16,12 @@ use crate::files;
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) model: PathBuf,
+    /// Whether the file is read into memory instead of being mapped.
+    pub(super) no_mmap: bool,
     pub(super) threads: usize,
     pub(super) prompt: Vec<u32>,
+    /// What [`first_token`](super::first_token) is measured with.
+    pub(super) text: String,
     pub(super) gen_len: usize,
 }
 
@@ -47,6 +52,24 @@ pub(super) fn ask<T: DeserializeOwned>(command: &mut Command, prompt: &[u32]) ->
     serde_json::from_slice(&stdout).context("cannot read the process's answer")
 }
 
+/// Runs a command that writes its answer to standard output, as a line of JSON, and gives the time from before it was started until
+/// that line was there. What the process does afterwards to end is not in it.
+pub(super) fn ask_and_time<T: DeserializeOwned>(command: &mut Command) -> Result<(T, Duration)> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut process = command.spawn().context("cannot start a process of this program")?;
+    let mut line = String::new();
+    if let Some(stdout) = process.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line)?;
+    }
+    let elapsed = start.elapsed();
+    let Output { status, stderr, .. } = process.wait_with_output()?;
+    if !status.success() {
+        return Err(failure(status, &stderr));
+    }
+    Ok((serde_json::from_str(&line).context("cannot read the process's answer")?, elapsed))
+}
+
 /// Why a process of this program ended so, in a line.
 pub(crate) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
     // Its own error is one line; a panic is a line too, and hints after it.
@@ -61,6 +84,14 @@ pub(crate) fn failure(status: ExitStatus, stderr: &[u8]) -> Error {
 
 /// The signal SIGILL.
 const ILLEGAL_INSTRUCTION: i32 = 4;
+
+/// Has this process end where the one that started it does, however that ends: nobody would hear its answer.
+pub(super) fn end_with_parent() -> Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .context("cannot follow the process that started this one")?;
+    Ok(())
+}
 
 /// The prompt that [`ask`] hands to this process.
 pub(super) fn prompt() -> Result<Vec<u32>> {
@@ -90,6 +121,16 @@ mod tests {
         assert_eq!(error_of("exit 3"), "the process ended with exit status: 3: no message");
         assert_eq!(error_of("kill -ILL $$"), "this processor lacks an instruction that it needs");
         assert_eq!(error_of("echo yes"), "cannot read the process's answer");
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_answer() {
+        let (answer, elapsed) =
+            ask_and_time::<u32>(Command::new("sh").args(["-c", "sleep 0.05; echo 7; sleep 0.5"])).expect("an answer");
+        assert_eq!(answer, 7);
+        assert!((Duration::from_millis(50)..Duration::from_millis(500)).contains(&elapsed), "{elapsed:?}");
+        let error = ask_and_time::<u32>(Command::new("sh").args(["-c", "echo error: no luck >&2; exit 1"]));
+        assert_eq!(error.expect_err("it fails").to_string(), "no luck");
     }
 
     #[test]

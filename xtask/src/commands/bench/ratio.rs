@@ -15,6 +15,8 @@ pub(super) struct Ratios<T> {
     pub(super) peak_rss: T,
     /// Below 1 the arm loads sooner.
     pub(super) load: T,
+    /// From the start of a process to the first token: below 1 the arm is sooner.
+    pub(super) first_token: T,
 }
 
 /// A ratio, and which of the peers it is to.
@@ -44,14 +46,21 @@ impl Ratios<Option<Ratio>> {
             prefill: ratio(Better::More, |figures| Some(figures.prefill_tps)),
             peak_rss: ratio(Better::Less, |figures| figures.peak_rss_bytes.map(|bytes| bytes as f64)),
             load: ratio(Better::Less, |figures| Some(figures.load_ms.median)),
+            first_token: ratio(Better::Less, |figures| Some(figures.first_token_ms?.median)),
         }
     }
 }
 
 impl<T> Ratios<T> {
     pub(super) fn map<U>(self, change: impl Fn(T) -> U) -> Ratios<U> {
-        let Self { decode, prefill, peak_rss, load } = self;
-        Ratios { decode: change(decode), prefill: change(prefill), peak_rss: change(peak_rss), load: change(load) }
+        let Self { decode, prefill, peak_rss, load, first_token } = self;
+        Ratios {
+            decode: change(decode),
+            prefill: change(prefill),
+            peak_rss: change(peak_rss),
+            load: change(load),
+            first_token: change(first_token),
+        }
     }
 }
 
@@ -68,6 +77,7 @@ fn best(better: Better, values: impl Iterator<Item = Option<f64>>) -> Option<(us
 mod tests {
     use super::super::arm::Arm;
     use super::super::example;
+    use super::super::first_token::FirstToken;
     use super::super::peer::{Peer, Setting};
     use super::super::run::Run;
     use super::*;
@@ -84,6 +94,7 @@ mod tests {
             ttft_ms: 0.5 * run.ttft_ms,
             tpot_ms: 2.0 * run.tpot_ms,
             peak_rss_bytes: run.peak_rss_bytes.map(|bytes| 2 * bytes),
+            first_token: Some(FirstToken::of(16.0)),
             ..run.clone()
         };
         let plain = Run { load_ms: 2.0 * run.load_ms, tpot_ms: 1.25 * run.tpot_ms, ..run.clone() };
@@ -92,7 +103,13 @@ mod tests {
         let ratio = |value, peer| Some(Ratio { value, peer });
         assert_eq!(
             Ratios::new(&arm.figures, &peers),
-            Ratios { decode: ratio(1.25, 1), prefill: ratio(0.5, 0), peak_rss: ratio(1.0, 1), load: ratio(0.5, 1) }
+            Ratios {
+                decode: ratio(1.25, 1),
+                prefill: ratio(0.5, 0),
+                peak_rss: ratio(1.0, 1),
+                load: ratio(0.5, 1),
+                first_token: ratio(1.0, 1)
+            }
         );
     }
 
@@ -101,14 +118,17 @@ mod tests {
         let build = example::build("0.4.0");
         let (work, run) = (example::work(), example::run());
         let arm = example::arm(Arm::After, std::slice::from_ref(&run));
-        let none = Ratios { decode: None, prefill: None, peak_rss: None, load: None };
+        let none = Ratios { decode: None, prefill: None, peak_rss: None, load: None, first_token: None };
         assert_eq!(Ratios::new(&arm.figures, &[]), none);
 
-        let unknown = Run { peak_rss_bytes: None, ..run };
+        let unknown = Run { peak_rss_bytes: None, first_token: None, ..run };
         let peer = Peer { build: &build, setting: Setting::Plain };
         let peers = [PeerSummary::new(peer, &work, &[unknown]).expect("a run")];
         let ratios = Ratios::new(&arm.figures, &peers);
-        assert_eq!((ratios.peak_rss, ratios.load), (None, Some(Ratio { value: 1.0, peer: 0 })));
+        assert_eq!(
+            (ratios.peak_rss, ratios.first_token, ratios.load),
+            (None, None, Some(Ratio { value: 1.0, peer: 0 }))
+        );
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(super) struct Report<'w> {
     pub(super) work: &'w Work,
     pub(super) reps: u32,
     pub(super) machine: Machine,
-    /// Where the arm before ran.
-    pub(super) limits: Option<Limits>,
+    /// Of the arms that are measured by them, each with its own, since what is read depends on how much there is.
+    pub(super) limits: Vec<(Arm, Limits)>,
     pub(super) arms: Vec<ArmSummary>,
     pub(super) comparison: Comparison,
     /// The builds of llama.cpp that ran too.
@@ -33,7 +33,7 @@ pub(super) struct Report<'w> {
     pub(super) peers: Vec<PeerSummary<'w>>,
 }
 
-/// What the arm before makes of the machine.
+/// What an arm makes of the machine.
 #[derive(Clone, Copy, Serialize)]
 struct Share {
     /// Bytes of weights read in decoding, a second.
@@ -42,21 +42,22 @@ struct Share {
     bandwidth_share: f64,
     /// Multiply-adds of weights in prefill, a second.
     prefill_multiply_adds_per_s: f64,
-    /// That by what the threads do in registers.
-    multiply_add_share: f64,
+    /// The least time that they take, each kind as fast as the threads do it in registers, by the time that they took; none where that
+    /// is not measured on this machine.
+    multiply_add_share: Option<f64>,
 }
 
 impl Report<'_> {
-    /// The arm before's part of what the machine could do.
+    /// The arm's part of what the machine could do.
     fn share(&self, summary: &ArmSummary) -> Option<Share> {
-        let limits = self.limits.filter(|_| summary.arm == Arm::Before)?;
+        let (_, limits) = self.limits.iter().find(|(arm, _)| *arm == summary.arm)?;
         let read = summary.weight_bytes as f64 * 1e3 / summary.figures.tpot_ms.median;
-        let multiply_adds = summary.prompt_multiply_adds as f64 * 1e3 / summary.figures.ttft_ms.median;
+        let (work, seconds) = (&summary.prompt_multiply_adds, summary.figures.ttft_ms.median / 1e3);
         Some(Share {
             decode_bytes_per_s: read,
             bandwidth_share: read / limits.read,
-            prefill_multiply_adds_per_s: multiply_adds,
-            multiply_add_share: multiply_adds / limits.multiply_adds,
+            prefill_multiply_adds_per_s: work.total() as f64 / seconds,
+            multiply_add_share: work.least_seconds(limits).map(|least| least / seconds),
         })
     }
 

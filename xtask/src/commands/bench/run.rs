@@ -4,15 +4,22 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use keepq_decoder::argmax;
+use keepq_decoder::{Profile, argmax};
 use serde::{Deserialize, Serialize};
 
+use super::first_token::FirstToken;
 use super::processor::{ENOUGH, ProcessorTime};
+use super::profile::{PartTimes, PassProfiles};
 
 /// What is timed.
 pub(super) trait Decoder {
     /// Runs `tokens` after those before them, and returns the logits after the last.
     fn feed(&mut self, tokens: &[u32]) -> Result<&[f32]>;
+
+    /// Where the time went since this was last asked, where the decoder knows.
+    fn take_profile(&mut self) -> Option<Profile> {
+        None
+    }
 }
 
 /// What a run tells.
@@ -29,6 +36,12 @@ pub(super) struct Run {
     /// The share of the processor time asked for that was got, from the prompt to the last token; none where the system does not
     /// tell.
     pub(super) processor_share: Option<f64>,
+    /// From the start of a process to the first token after a short text. It takes a process of its own, so that it is added to what
+    /// this one tells.
+    #[serde(skip)]
+    pub(super) first_token: Option<FirstToken>,
+    /// Where the time went, if the decoder knows.
+    pub(super) profile: Option<PassProfiles>,
     /// The ids generated.
     pub(super) ids: Vec<u32>,
     /// The lead of each over the second choice.
@@ -45,11 +58,13 @@ impl Run {
     pub(super) fn measure(load: Duration, decoder: &mut impl Decoder, prompt: &[u32], gen_len: usize) -> Result<Self> {
         let before = ProcessorTime::now();
         let mut steps = vec![Step::new(decoder, prompt)?];
+        let prefill = decoder.take_profile();
         while steps.len() < gen_len {
             let last = steps[steps.len() - 1].id;
             steps.push(Step::new(decoder, &[last])?);
         }
         let after = ProcessorTime::now();
+        let decode = decoder.take_profile();
 
         let (first, further) = (&steps[0], &steps[1..]);
         Ok(Self {
@@ -58,6 +73,11 @@ impl Run {
             tpot_ms: milliseconds(further.iter().map(|step| step.elapsed).sum()) / further.len() as f64,
             peak_rss_bytes: peak_rss_bytes(),
             processor_share: before.zip(after).and_then(|(before, after)| after.share_since(&before)),
+            first_token: None,
+            profile: prefill.zip(decode).map(|(prefill, decode)| PassProfiles {
+                prefill: PartTimes::of(prefill, 1),
+                decode: PartTimes::of(decode, further.len()),
+            }),
             ids: steps.iter().map(|step| step.id).collect(),
             leads: steps.iter().map(|step| step.lead).collect(),
         })
@@ -85,7 +105,7 @@ impl Step {
     }
 }
 
-fn milliseconds(duration: Duration) -> f64 {
+pub(super) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 

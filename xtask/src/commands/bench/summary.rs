@@ -5,8 +5,11 @@ use keepq_goldens::Output;
 
 use super::arm::Arm;
 use super::arm_run::ArmRun;
+use super::first_token::FirstToken;
+use super::multiply_adds::MultiplyAdds;
 use super::peer::Peer;
 use super::process::Work;
+use super::profile::PassProfiles;
 use super::run::Run;
 
 /// Median, least and most of some numbers.
@@ -31,6 +34,11 @@ impl Spread {
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) load_ms: Spread,
+    /// From the start of a process to the first token after a short text; of the runs that had the processor meanwhile, or where there
+    /// is none of all. None where it was not measured.
+    pub(super) first_token_ms: Option<Spread>,
+    /// Of the fastest of the same runs as the times; none where the decoder does not know.
+    pub(super) profile: Option<PassProfiles>,
     pub(super) ttft_ms: Spread,
     pub(super) tpot_ms: Spread,
     /// Prompt tokens a second, of the median.
@@ -55,12 +63,14 @@ impl Figures {
     /// Sums up at least one run.
     fn new(work: &Work, runs: &[&Run]) -> Result<Self> {
         let Some(first) = runs.first() else { bail!("no runs") };
-        let kept: Vec<_> = runs.iter().filter(|run| run.is_kept()).collect();
-        let timed = if kept.is_empty() { runs.iter().collect() } else { kept.clone() };
+        let kept: Vec<&Run> = runs.iter().copied().filter(|run| run.is_kept()).collect();
+        let timed = if kept.is_empty() { runs.to_vec() } else { kept.clone() };
         let spread = |number: fn(&Run) -> f64| Spread::of(timed.iter().map(|run| number(run)).collect());
         let (ttft_ms, tpot_ms) = (spread(|run| run.ttft_ms), spread(|run| run.tpot_ms));
         Ok(Self {
             load_ms: spread(|run| run.load_ms),
+            first_token_ms: first_token_ms(runs),
+            profile: PassProfiles::of_fastest(&timed),
             ttft_ms,
             tpot_ms,
             prefill_tps: work.prompt.len() as f64 * 1e3 / ttft_ms.median,
@@ -80,6 +90,13 @@ impl Figures {
     }
 }
 
+fn first_token_ms(runs: &[&Run]) -> Option<Spread> {
+    let all: Vec<_> = runs.iter().filter_map(|run| run.first_token).collect();
+    let kept: Vec<_> = all.iter().copied().filter(FirstToken::is_kept).collect();
+    let timed = if kept.is_empty() { all } else { kept };
+    (!timed.is_empty()).then(|| Spread::of(timed.iter().map(|run| run.ms).collect()))
+}
+
 /// What the runs of one arm say.
 #[derive(Debug)]
 pub(super) struct ArmSummary {
@@ -87,7 +104,7 @@ pub(super) struct ArmSummary {
     pub(super) figures: Figures,
     pub(super) tier: String,
     pub(super) weight_bytes: u64,
-    pub(super) prompt_multiply_adds: u64,
+    pub(super) prompt_multiply_adds: MultiplyAdds,
 }
 
 impl ArmSummary {

@@ -54,7 +54,7 @@ pub(super) struct OtherChoice {
 impl Prover<'_> {
     /// Goes through one prompt.
     pub(super) fn prove(&self, stored: &Prompt) -> Result<PromptProof> {
-        let ids = self.tokenizer.encode(&stored.prompt, Special::Parse);
+        let ids = self.tokenizer.encode(&stored.prompt, Special::Parse)?;
         let (first, others) = self.runs.split_first().context("there is no tier")?;
         let logits = self.forced(first, stored)?;
         let vocabulary = self.model.vocabulary();

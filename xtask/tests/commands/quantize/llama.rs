@@ -115,7 +115,7 @@ fn llama_cpp_loads_the_files_and_its_first_choices_are_ours() {
 fn write_tokens(path: &Path) -> Vec<u32> {
     let source = Source::map(synthetic()).expect("a file");
     let gguf = source.parse().expect("a GGUF file");
-    let mut ids = Tokenizer::from_gguf(&gguf).expect("a tokenizer").encode(text(), Special::Parse);
+    let mut ids = Tokenizer::from_gguf(&gguf).expect("a tokenizer").encode(text(), Special::Parse).expect("ids");
     // A prompt is followed by one id at least.
     let next = 9;
     let oracle = json!({

@@ -10,6 +10,11 @@ use serde::Serialize;
 use super::super::limits::multiply_adds;
 use super::case::Case;
 
+/// How fast so many threads make products of bytes; none where the machine has no such instructions.
+pub(in super::super) fn products_of_bytes(threads: usize) -> Option<Int8> {
+    int8::measure(threads)
+}
+
 /// What some threads can do together. Operations are two a multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Limits {
@@ -28,13 +33,13 @@ pub(super) struct Limits {
 
 /// GOP/s of products of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Int8 {
+pub(in super::super) struct Int8 {
     /// `maddubs` alone.
     pub(super) maddubs: f64,
     /// Eight `maddubs` by operands that are broadcast from L1, added up in 16 bits, then one `madd`.
-    pub(super) eight_maddubs: f64,
+    pub(in super::super) eight_maddubs: f64,
     /// `sign`, `maddubs`, `madd`, add: signed by signed.
-    pub(super) sign: f64,
+    pub(in super::super) sign: f64,
 }
 
 /// Products of bytes that a core with two units of 256 bits makes a cycle.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::super::machine::Machine;
 use super::super::peer::{Description, Peer};
+use super::super::profile::PassProfiles;
 use super::super::ratio::Ratios;
 use super::super::summary::{Figures, Spread};
 use super::{Report, Share};
@@ -28,6 +29,9 @@ struct Line<'r, D> {
     first_divergence: Option<D>,
 
     load_ms: f64,
+    /// From the start of a process to the first token after a short text.
+    first_token_ms: Option<f64>,
+    first_token_ms_range: Option<[f64; 2]>,
     /// Least and most.
     load_ms_range: [f64; 2],
     ttft_ms_range: [f64; 2],
@@ -67,6 +71,8 @@ struct PeerPart<'r> {
 #[derive(Serialize)]
 struct ArmPart<'r> {
     tier: &'r str,
+    /// Milliseconds of the prompt and of each further token.
+    profile: Option<PassProfiles>,
     #[serde(flatten)]
     share: Option<Share>,
     #[serde(flatten)]
@@ -90,6 +96,7 @@ impl Report<'_> {
             let mut line = self.line(Who::Arm(summary.arm.name()), &summary.figures, divergence);
             line.arm = Some(ArmPart {
                 tier: &summary.tier,
+                profile: summary.figures.profile,
                 share: self.share(summary),
                 against: self.ratios(summary).map(|ratios| Against {
                     ratio: ratios.map(|ratio| Some(ratio?.value)),
@@ -128,6 +135,8 @@ impl Report<'_> {
             token_md5: &figures.token_md5,
             first_divergence,
             load_ms: figures.load_ms.median,
+            first_token_ms: figures.first_token_ms.map(|spread| spread.median),
+            first_token_ms_range: figures.first_token_ms.map(range),
             load_ms_range: range(figures.load_ms),
             ttft_ms_range: range(figures.ttft_ms),
             tpot_ms_range: range(figures.tpot_ms),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::example;
+use super::super::limits::Int8;
 use super::super::peer::{Peer, Setting};
 use super::super::run::Run;
 use super::*;
@@ -59,7 +60,13 @@ fn report<'w>(work: &'w Work, builds: &'w [Build]) -> Report<'w> {
         work,
         reps: 3,
         machine: machine(),
-        limits: Some(Limits { read: 64e9, multiply_adds: 8e9 }),
+        limits: vec![
+            (
+                Arm::Before,
+                Limits { read: 64e9, multiply_adds: 16e9, int8: Some(Int8 { signed: 16e9, unsigned: 32e9 }) },
+            ),
+            (Arm::After, Limits { read: 32e9, multiply_adds: 16e9, int8: None }),
+        ],
         comparison: Comparison::new(&arms, Some(0.5)),
         arms,
         builds,
@@ -112,6 +119,7 @@ fn ratios_are_those_of_the_lines() {
         ("prefill", "prefill_tps", repacked),
         ("peak_rss", "peak_rss_bytes", plain),
         ("load", "load_ms", plain),
+        ("first_token", "first_token_ms", repacked),
     ] {
         let error = number(&after["ratio"], ratio) - number(after, key) / number(peer, key);
         assert!(error.abs() < 1e-12, "{ratio}");

@@ -5,6 +5,7 @@ use std::fmt;
 use super::super::compare::{Divergence, PeerDivergence};
 use super::super::peer::Peer;
 use super::super::processor::ENOUGH;
+use super::super::profile::PassProfiles;
 use super::super::ratio::Ratio;
 use super::super::summary::{Figures, Spread};
 use super::Report;
@@ -39,6 +40,7 @@ impl fmt::Display for Report<'_> {
         f.write_str(&self.table())?;
         writeln!(f)?;
         self.write_ratios(f)?;
+        self.write_profiles(f)?;
         self.write_left_out(f)?;
         self.write_shares(f)?;
         self.write_comparison(f)?;
@@ -53,6 +55,7 @@ impl Report<'_> {
             "arm",
             "tier",
             "load ms",
+            "start to token ms",
             "TTFT ms",
             "TPOT ms",
             "prefill t/s",
@@ -66,6 +69,7 @@ impl Report<'_> {
                 name,
                 tier.to_owned(),
                 figures.load_ms.to_string(),
+                figures.first_token_ms.map_or("?".into(), |spread| spread.to_string()),
                 figures.ttft_ms.to_string(),
                 figures.tpot_ms.to_string(),
                 format!("{:.1}", figures.prefill_tps),
@@ -80,19 +84,20 @@ impl Report<'_> {
         rows.extend(self.peers.iter().map(|summary| {
             row(summary.peer.to_string(), summary.peer.build.variant().unwrap_or("-"), &summary.figures)
         }));
-        let mut columns = [Align::Right; 10];
+        let mut columns = [Align::Right; 11];
         columns[0] = Align::Left;
         columns[1] = Align::Left;
-        columns[9] = Align::Left;
+        columns[10] = Align::Left;
         aligned(columns, &rows)
     }
 
     /// A row an arm: each quantity by that of the better peer, and which that is.
     fn write_ratios(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rows = vec![["against the peer", "decode", "prefill", "peak RSS", "load"].map(str::to_owned)];
+        let mut rows =
+            vec![["against the peer", "decode", "prefill", "peak RSS", "load", "start to token"].map(str::to_owned)];
         for summary in &self.arms {
             let Some(ratios) = self.ratios(summary) else { return Ok(()) };
-            // Memory does not depend on who else runs, so its ratios have no mark.
+            // Memory does not depend on who else runs, and the first token has runs of its own: their ratios have no mark.
             let cell = |ratio: Option<Ratio>, timed: bool| {
                 let Some(Ratio { value, peer }) = ratio else { return "?".to_owned() };
                 let (name, figures) = self.peer_among_ratios(peer);
@@ -105,10 +110,14 @@ impl Report<'_> {
                 cell(ratios.prefill, true),
                 cell(ratios.peak_rss, false),
                 cell(ratios.load, true),
+                cell(ratios.first_token, false),
             ]);
         }
-        f.write_str(&aligned([Align::Left; 5], &rows))?;
-        writeln!(f, "each by the better of the peer's rows: above 1 is faster, in memory and loading below 1 is less\n")
+        f.write_str(&aligned([Align::Left; 6], &rows))?;
+        writeln!(
+            f,
+            "each by the better of the peer's rows: above 1 is faster, in memory, loading and starting below 1 is less\n"
+        )
     }
 
     /// A peer as it is called there, and its figures.
@@ -151,18 +160,36 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// Where the time of each arm goes.
+    fn write_profiles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = vec![["where the time goes", "matmul", "attention", "other"].map(str::to_owned)];
+        for summary in &self.arms {
+            let Some(PassProfiles { prefill, decode }) = summary.figures.profile else { continue };
+            for (pass, times) in [("prefill", prefill), ("decode", decode)] {
+                let [matmul, attention, other] = times.shares().map(|share| format!("{:.1}%", share * 1e2));
+                rows.push([format!("{} {pass}", summary.arm), matmul, attention, other]);
+            }
+        }
+        if rows.len() > 1 {
+            writeln!(f, "{}", aligned([Align::Left, Align::Right, Align::Right, Align::Right], &rows))?;
+        }
+        Ok(())
+    }
+
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for summary in &self.arms {
             let Some(share) = self.share(summary) else { continue };
+            let prefill = share
+                .multiply_add_share
+                .map_or_else(String::new, |share| format!(", {:.0}% of what they do in registers", share * 1e2));
             writeln!(
                 f,
                 "{}: decode reads {:.1} GB/s of weights, {:.0}% of what these threads read of as much memory; \
-                 prefill does {:.1} G multiply-adds/s, {:.0}% of what they do in registers",
+                 prefill does {:.1} G multiply-adds/s{prefill}",
                 summary.arm,
                 share.decode_bytes_per_s / 1e9,
                 share.bandwidth_share * 1e2,
                 share.prefill_multiply_adds_per_s / 1e9,
-                share.multiply_add_share * 1e2,
             )?;
         }
         Ok(())
