@@ -48,6 +48,13 @@ pub enum ModelError {
         /// What was to be done with it.
         op: &'static str,
     },
+    /// A copy of a tensor's weights needs memory that there is not.
+    NoMemory {
+        /// The tensor.
+        tensor: String,
+        /// Bytes of the copy.
+        bytes: usize,
+    },
     /// The file holds a tensor that this architecture, as implemented here, does not read: results would be wrong.
     Unused {
         /// The tensor.
@@ -69,6 +76,9 @@ impl fmt::Display for ModelError {
                 write!(f, "tensor {tensor:?}: expected a stack of {expected}, one matrix an expert, found {found}")
             }
             Self::Unsupported { tensor, ty, op } => write!(f, "tensor {tensor:?}: {ty} does not support {op}"),
+            Self::NoMemory { tensor, bytes } => {
+                write!(f, "tensor {tensor:?}: there is no memory for a copy of {bytes} bytes")
+            }
             Self::Unused { tensor } => {
                 write!(f, "tensor {tensor:?} has no place in this architecture as implemented: results would be wrong")
             }

@@ -76,9 +76,9 @@ pub(crate) struct Mixture<'a> {
 pub struct LoadReport {
     /// Bytes of weights that are used where the file has them.
     pub kept_bytes: usize,
-    /// Bytes allocated for weights that were expanded.
+    /// Bytes allocated for weights that were expanded or interleaved.
     pub expanded_bytes: usize,
-    /// The matrices, and stacks of them, that were expanded.
+    /// The matrices, and stacks of them, that were.
     pub expansions: Vec<Expansion>,
 }
 

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Reason, Residency, Weight, WeightStack};
+use keepq_dot::ProductError;
+use keepq_gemm::{Reason, Residency, StackError, Weight, WeightStack};
 use keepq_gguf::{Gguf, Tensor};
 
 use crate::model::{Block, FeedForward, Layer, Mixture, Projection};
@@ -96,7 +97,10 @@ impl<'g, 'a> Tensors<'g, 'a> {
     }
 
     pub(crate) fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
-        let weight = Weight::new(matrix, self.residency).map_err(|_| no_kernel(name, matrix.ty()))?;
+        let weight = Weight::new(matrix, self.residency).map_err(|error| match error {
+            ProductError::NoMemory { bytes } => no_memory(name, bytes),
+            _ => no_kernel(name, matrix.ty()),
+        })?;
         self.count(name, matrix.ty(), matrix.bytes().len(), weight.expansion());
         Ok(weight)
     }
@@ -114,7 +118,10 @@ impl<'g, 'a> Tensors<'g, 'a> {
             return Err(shape_error(name, first, (n, k)));
         }
         self.used.insert(name.to_owned());
-        let stack = WeightStack::new(&matrices, self.residency).map_err(|_| no_kernel(name, first.ty()))?;
+        let stack = WeightStack::new(&matrices, self.residency).map_err(|error| match error {
+            StackError::NoMemory { bytes, .. } => no_memory(name, bytes),
+            _ => no_kernel(name, first.ty()),
+        })?;
         self.count(name, first.ty(), slices * first.bytes().len(), stack.expansion());
         Ok(stack)
     }
@@ -169,6 +176,10 @@ impl<'g, 'a> Tensors<'g, 'a> {
 
 fn shape_error(name: &str, matrix: Matrix<'_>, expected: (usize, usize)) -> ModelError {
     ModelError::Shape { tensor: name.to_owned(), found: (matrix.n(), matrix.k()), expected }
+}
+
+fn no_memory(name: &str, bytes: usize) -> ModelError {
+    ModelError::NoMemory { tensor: name.to_owned(), bytes }
 }
 
 fn no_kernel(name: &str, ty: GgmlType) -> ModelError {

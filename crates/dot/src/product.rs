@@ -78,6 +78,11 @@ pub enum ProductError {
         /// The type.
         ty: GgmlType,
     },
+    /// A copy of weights needs memory that there is not.
+    NoMemory {
+        /// Bytes of the copy.
+        bytes: usize,
+    },
     /// The activations are stored in another format than the weight's type is multiplied by.
     WrongFormat {
         /// The weight's type.
@@ -103,6 +108,7 @@ impl fmt::Display for ProductError {
             Self::NotInterleaved { ty } => {
                 write!(f, "{ty} weights are not interleaved: they are multiplied where they lie")
             }
+            Self::NoMemory { bytes } => write!(f, "there is no memory for a copy of weights of {bytes} bytes"),
             Self::WrongFormat { ty, wanted, found } => {
                 write!(f, "{ty} weights are multiplied by {wanted} activations, found {found}")
             }

@@ -104,6 +104,13 @@ pub enum StackError {
         /// Its type.
         ty: GgmlType,
     },
+    /// A copy of a slice needs memory that there is not.
+    NoMemory {
+        /// The index of the slice.
+        slice: usize,
+        /// Bytes of the copy.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for StackError {
@@ -115,6 +122,9 @@ impl fmt::Display for StackError {
                 "slice {slice} has {} rows of {} elements, the first one {} of {}",
                 found.0, found.1, expected.0, expected.1
             ),
+            Self::NoMemory { slice, bytes } => {
+                write!(f, "there is no memory for a copy of slice {slice} of {bytes} bytes")
+            }
             Self::NoKernel { slice, ty } => {
                 write!(f, "slice {slice}: {ty} weights cannot be multiplied in place by this version")
             }

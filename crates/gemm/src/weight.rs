@@ -1,6 +1,7 @@
 //! [`Weight`]: a matrix as it is resident, kept in the file's blocks or expanded by explicit choice.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytemuck::cast_slice;
 use keepq_act::{ActFormat, SharedActs};
@@ -8,6 +9,7 @@ use keepq_blocks::{Bf16, GgmlType, Matrix};
 use keepq_dot::kn::KnMatrix;
 use keepq_dot::{Interleaved, ProductError};
 use keepq_simd::Tier;
+use memmap2::MmapMut;
 
 use crate::operands::Weights;
 use crate::{Driver, MatmulError, Scratch};
@@ -87,7 +89,7 @@ pub struct Weight<'a> {
 #[derive(Clone, Debug)]
 enum Held<'a> {
     Kept(Matrix<'a>),
-    Interleaved(Interleaved),
+    Interleaved(Arc<Interleaved<MmapMut>>),
     Nk { elements: Vec<Bf16>, tier: Option<Tier>, reason: Reason },
     Kn(Vec<Bf16>),
 }
@@ -118,12 +120,14 @@ impl<'a> Weight<'a> {
     /// multiple of eight rows, where interleaved.
     ///
     /// # Errors
-    /// [`ProductError::NoKernel`] where the type cannot be multiplied in place and [`Residency::Strict`] allows nothing else.
+    /// [`ProductError::NoKernel`] where the type cannot be multiplied in place and [`Residency::Strict`] allows nothing else;
+    /// [`ProductError::NoMemory`] where rows cannot be interleaved for want of it.
     pub fn new(matrix: Matrix<'a>, residency: Residency) -> Result<Self, ProductError> {
         let nk = |tier, reason| Held::Nk { elements: expand_nk(&matrix), tier, reason };
         let held = match (residency, ActFormat::for_weights(matrix.ty())) {
             (Residency::Interleave, Some(_)) if Interleaved::supports(matrix.ty()) => {
-                Held::Interleaved(Interleaved::new(matrix)?)
+                let memory = large_pages(Interleaved::bytes_for(&matrix))?;
+                Held::Interleaved(Arc::new(Interleaved::in_memory(matrix, memory)?))
             }
             (_, Some(ActFormat::F32)) | (Residency::Interleave | Residency::Keep | Residency::Strict, Some(_)) => {
                 Held::Kept(matrix)
@@ -200,6 +204,15 @@ impl<'a> Weight<'a> {
             Held::Kept(_) | Held::Interleaved(_) | Held::Kn(_) => None,
         }
     }
+}
+
+/// So many zeros or more, in large pages where the system has them: memory that is read as one stream is read up to 1.5 times as fast so.
+fn large_pages(bytes: usize) -> Result<MmapMut, ProductError> {
+    let memory = MmapMut::map_anon(bytes.max(1)).map_err(|_| ProductError::NoMemory { bytes })?;
+    // Where it cannot be had the pages are small, and all is as it was.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    Ok(memory)
 }
 
 /// The elements rounded to bf16, in the order of the rows.

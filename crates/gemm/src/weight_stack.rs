@@ -2,6 +2,7 @@
 
 use keepq_act::SharedActs;
 use keepq_blocks::Matrix;
+use keepq_dot::ProductError;
 use keepq_simd::Tier;
 
 use crate::indexed::{StackShape, common_shape};
@@ -39,15 +40,18 @@ pub struct WeightStack<'a> {
 }
 
 impl<'a> WeightStack<'a> {
-    /// Holds each of `slices` as `residency` says. Only expansion allocates for weights: `2 * n * k` bytes a slice.
+    /// Holds each of `slices` as `residency` says. Only copies allocate for weights, for each slice as for a [`Weight`].
     ///
     /// # Errors
     /// [`StackError`] where there is no slice, slices have different shapes, or one has a type that cannot be multiplied
-    /// in place and [`Residency::Strict`] allows nothing else.
+    /// in place and [`Residency::Strict`] allows nothing else, or there is no memory for a copy.
     pub fn new(slices: &[Matrix<'a>], residency: Residency) -> Result<Self, StackError> {
         let (n, k) = common_shape(slices)?;
         let hold = |(slice, matrix): (usize, &Matrix<'a>)| {
-            Weight::new(*matrix, residency).map_err(|_| StackError::NoKernel { slice, ty: matrix.ty() })
+            Weight::new(*matrix, residency).map_err(|error| match error {
+                ProductError::NoMemory { bytes } => StackError::NoMemory { slice, bytes },
+                _ => StackError::NoKernel { slice, ty: matrix.ty() },
+            })
         };
         let held = slices.iter().enumerate().map(hold).collect::<Result<Vec<_>, _>>()?;
         // The reference keeps floats, which have no tier of their own. Beside expanded slices they share theirs.

@@ -61,6 +61,26 @@ fn blocks_are_kept_or_expanded_as_asked() {
 }
 
 #[test]
+fn interleaved_rows_give_the_same_on_every_tier_for_any_number_of_tokens() {
+    for m in 1..=9 {
+        for problem in Problem::all(m, 137, 3) {
+            let interleaved = Weight::new(problem.matrix(), Residency::Interleave).unwrap();
+            let kept = Weight::new(problem.matrix(), Residency::Keep).unwrap();
+            let product = |tier, weight: &Weight<'_>| {
+                let (mut buffer, mut y) = (ActBuf::new(), vec![f32::NAN; m * problem.n]);
+                let mut x = buffer.share(m, problem.k, &problem.x);
+                weight.matmul(&Driver::new(tier, &Serial), &mut x, &mut y, &mut Scratch::new()).unwrap();
+                y.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+            };
+            let want = product(Tier::PORTABLE, &kept);
+            for tier in Tier::available() {
+                assert_eq!(product(tier, &interleaved), want, "{} {tier} m = {m}", problem.ty);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_type_without_a_kernel_is_expanded_and_says_so() {
     let (k, x) = (64, [0.5; M * 64]);
     let bytes: Vec<u8> = (0..N * 2 * 18).map(|i| if i % 18 == 1 { 0x2c } else { (i * 37 % 256) as u8 }).collect();
