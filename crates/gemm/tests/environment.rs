@@ -42,9 +42,11 @@ fn residency_and_threads_are_those_of_the_environment() {
         (&[("KEEPQ_KEEP_QUANT", "1")], Some(Residency::Keep)),
         (&[("KEEPQ_KEEP_QUANT", "0")], Some(Residency::ExpandKn)),
         (&[("KEEPQ_KEEP_QUANT", "OFF")], Some(Residency::ExpandKn)),
+        (&[("KEEPQ_KEEP_QUANT", "Interleaved")], Some(Residency::Interleave)),
         (&[("KEEPQ_KEEP_QUANT", "maybe")], None),
         (&[("KEEPQ_CPU_REF", "0")], Some(Residency::Keep)),
         (&[("KEEPQ_CPU_REF", "on"), ("KEEPQ_KEEP_QUANT", "0")], Some(Residency::Reference)),
+        (&[("KEEPQ_CPU_REF", "on"), ("KEEPQ_KEEP_QUANT", "interleaved")], Some(Residency::Reference)),
     ] {
         assert_eq!(asked_for(variables), format!("{residency:?}, {:?}", Some(offered)), "{variables:?}");
     }
