@@ -47,15 +47,8 @@ impl Clock {
 
     /// All since the last call was this part.
     pub(crate) fn was(&mut self, part: Part) {
-        if let Some(Running { since, profile }) = &mut self.0 {
-            let now = Instant::now();
-            let sum = match part {
-                Part::Matmul => &mut profile.matmul,
-                Part::Attention => &mut profile.attention,
-                Part::Other => &mut profile.other,
-            };
-            *sum += now - *since;
-            *since = now;
+        if let Some(running) = &mut self.0 {
+            running.account(part, Instant::now());
         }
     }
 
@@ -65,26 +58,44 @@ impl Clock {
     }
 }
 
+impl Running {
+    /// All up to `now` was this part.
+    fn account(&mut self, part: Part, now: Instant) {
+        let sum = match part {
+            Part::Matmul => &mut self.profile.matmul,
+            Part::Attention => &mut self.profile.attention,
+            Part::Other => &mut self.profile.other,
+        };
+        *sum += now - self.since;
+        self.since = now;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::thread::sleep;
-
     use super::*;
 
     #[test]
     fn each_part_has_the_time_since_the_one_before() {
-        let (short, long) = (Duration::from_millis(1), Duration::from_millis(40));
-        let mut clock = Clock::running();
-        sleep(long); // no part of a pass
-        clock.start();
-        for (part, time) in [(Part::Other, short), (Part::Matmul, long), (Part::Attention, short)] {
-            sleep(time);
-            clock.was(part);
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut running = Running { since: start, profile: Profile::default() };
+        for (part, ms) in [(Part::Other, 1), (Part::Matmul, 41), (Part::Attention, 44), (Part::Matmul, 50)] {
+            running.account(part, at(ms));
         }
-        let profile = clock.take().expect("a profile");
-        assert!(profile.matmul >= long && profile.attention >= short && profile.other >= short, "{profile:?}");
-        assert!(profile.other < long, "{profile:?}");
-        assert_eq!(clock.take(), Some(Profile::default()));
+        let [other, matmul, attention] = [1, 46, 3].map(Duration::from_millis);
+        let mut clock = Clock(Some(running));
+        assert_eq!(clock.take(), Some(Profile { matmul, attention, other }));
+        assert_eq!(clock.take(), Some(Profile::default()), "it begins anew");
+    }
+
+    #[test]
+    fn what_was_before_a_pass_is_no_part_of_it() {
+        let before = Instant::now();
+        let mut clock = Clock(Some(Running { since: before, profile: Profile::default() }));
+        clock.start();
+        let Clock(Some(running)) = &clock else { panic!("it runs") };
+        assert!(running.since >= before && running.profile == Profile::default());
     }
 
     #[test]
