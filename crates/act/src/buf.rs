@@ -354,6 +354,29 @@ impl SharedActs<'_> {
         }
         Ok(self.buf.view(format, self.m, self.k))
     }
+
+    /// The activations in a format that [`rows`](Self::rows) was asked for before, floats at any time: several formats can be read at
+    /// once. `None` where they are not quantized yet.
+    ///
+    /// ```
+    /// use keepq_act::{ActBuf, ActFormat};
+    ///
+    /// let (mut buffer, x) = (ActBuf::new(), [0.5; 64]);
+    /// let mut x = buffer.share(2, 32, &x);
+    /// assert!(x.held(ActFormat::Q8_0).is_none());
+    /// x.rows(ActFormat::Q8_0)?;
+    /// let (codes, floats) = (x.held(ActFormat::Q8_0), x.held(ActFormat::F32));
+    /// assert!(codes.is_some_and(|rows| rows.m() == 2) && floats.is_some());
+    /// # Ok::<(), keepq_act::ActError>(())
+    /// ```
+    #[must_use]
+    pub fn held(&self, format: ActFormat) -> Option<ActRows<'_>> {
+        match format {
+            ActFormat::F32 => ActRows::f32(self.m, self.k, self.x).ok(),
+            ActFormat::Q8_0 => self.has_q8_0.then(|| self.buf.view(format, self.m, self.k)),
+            ActFormat::Q8_K => self.has_q8_k.then(|| self.buf.view(format, self.m, self.k)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -138,12 +138,17 @@ impl<'m, 'a> Session<'m, 'a> {
         let buffers = &mut self.buffers;
         buffers.norm_stream(&driver, &layer.attention_norm, config.norm_epsilon);
 
-        // The three read the same activations: they are quantized once.
+        // The three read the same activations, which are quantized once; threads share them as one product.
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
+        buffers.clock.was(Part::Other);
+        let products = [
+            (&layer.q.weight, &mut buffers.q[..]),
+            (&layer.k.weight, &mut buffers.k[..]),
+            (&layer.v.weight, &mut buffers.v[..]),
+        ];
+        driver.matmul_many(&mut x, products, &mut buffers.scratch)?;
+        buffers.clock.was(Part::Matmul);
         for (part, out) in [(&layer.q, &mut buffers.q), (&layer.k, &mut buffers.k), (&layer.v, &mut buffers.v)] {
-            buffers.clock.was(Part::Other);
-            part.weight.matmul(&driver, &mut x, out, &mut buffers.scratch)?;
-            buffers.clock.was(Part::Matmul);
             if let Some(bias) = &part.bias {
                 out.chunks_exact_mut(bias.len()).for_each(|token| rows::add(token, bias));
             }
@@ -216,8 +221,8 @@ impl<'m, 'a> Session<'m, 'a> {
         let buffers = &mut self.buffers;
         buffers.clock.was(Part::Other);
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
-        block.gate.matmul(&driver, &mut x, &mut buffers.gate, &mut buffers.scratch)?;
-        block.up.matmul(&driver, &mut x, &mut buffers.up, &mut buffers.scratch)?;
+        let products = [(&block.gate, &mut buffers.gate[..]), (&block.up, &mut buffers.up[..])];
+        driver.matmul_many(&mut x, products, &mut buffers.scratch)?;
         buffers.clock.was(Part::Matmul);
         buffers.activate(&driver, config);
         buffers.clock.was(Part::Other);

@@ -9,10 +9,11 @@ use keepq_dot::kn::KnMatrix;
 use keepq_simd::Tier;
 
 use crate::operands::{Job, Operands, Weights};
+use crate::pieces::{Output, Part, Piece, bytes_left, take_front};
 use crate::scratch::{Worker, Workers};
 use crate::{ColumnsMut, Executor, MatmulError, Scratch};
 
-/// A piece is one part in so many of a thread's share of the columns that are left. Pieces become smaller to the end, so that
+/// A piece is one part in so many of a thread's share of the weights that are left. Pieces become smaller to the end, so that
 /// threads end together, also where one starts late or is interrupted.
 const PIECES: usize = 2;
 
@@ -162,49 +163,55 @@ impl<'e> Driver<'e> {
         y: &mut [f32],
         scratch: &mut Scratch,
     ) -> Result<(), MatmulError> {
-        let shape = (operands.m(), operands.n(), operands.k());
-        self.run(shape, || iter::once(Job::all(operands)), y, &mut scratch.workers)
+        let output = Output { shape: (operands.m(), operands.n(), operands.k()), tier: self.tier, y };
+        self.run([output], |_| iter::once(Job::all(operands)), &mut scratch.workers)
     }
 
-    /// Runs `jobs`, each of which computes all columns of some rows of `y[m,n]`: hands pieces of columns to the threads.
-    pub(crate) fn run<'j, J: Iterator<Item = Job<'j>>>(
+    /// Computes some outputs. `jobs(i)` are those of output `i`, each of which computes all columns of some of its rows: hands
+    /// pieces of columns to the threads, all outputs in one run.
+    pub(crate) fn run<'j, const N: usize, J: Iterator<Item = Job<'j>>>(
         &self,
-        (m, n, k): (usize, usize, usize),
-        jobs: impl Fn() -> J + Sync,
-        y: &mut [f32],
+        outputs: [Output<'_>; N],
+        jobs: impl Fn(usize) -> J + Sync,
         workers: &mut Workers,
     ) -> Result<(), MatmulError> {
-        if m.checked_mul(n) != Some(y.len()) {
-            return Err(MatmulError::WrongOutput { m, n, found: y.len() });
+        let mut multiply_adds = 0_usize;
+        for output in &outputs {
+            output.check()?;
+            multiply_adds = multiply_adds.saturating_add(output.multiply_adds());
         }
-        let shared = y.len().saturating_mul(k) >= WORTH_SHARING;
-        let threads = if shared { self.executor.threads() } else { 1 };
-        let (mut grain, mut bytes_a_column) = (1, 0);
-        for job in jobs() {
-            workers.fit(threads, |worker| job.fit(self.tier, worker));
-            grain = grain.max(job.grain(self.tier));
-            bytes_a_column = job.bytes_a_column().saturating_add(bytes_a_column);
-        }
-        let piece = |mut columns: ColumnsMut<'_>, worker: &mut Worker| {
-            jobs().for_each(|job| job.run(self.tier, &mut columns, worker));
+        let threads = if multiply_adds >= WORTH_SHARING { self.executor.threads() } else { 1 };
+        let mut i = 0;
+        let mut parts = outputs.map(|output| {
+            let mut part = Part::new(output);
+            for job in jobs(i) {
+                workers.fit(threads, |worker| job.fit(part.tier, worker));
+                part.add(&job);
+            }
+            i += 1;
+            part
+        });
+        let piece = |pieces: [Option<Piece<'_>>; N], worker: &mut Worker| {
+            for (i, piece) in pieces.into_iter().enumerate() {
+                if let Some(mut piece) = piece {
+                    jobs(i).for_each(|job| job.run(piece.tier, &mut piece.columns, worker));
+                }
+            }
         };
-        let mut columns = ColumnsMut::new(y, m, n);
         if threads == 1 {
-            if let (Some(all), Some(mut worker)) = (columns.take_front(n), workers.claim()) {
+            if let (Some(all), Some(mut worker)) = (take_front(&mut parts, usize::MAX), workers.claim()) {
                 piece(all, &mut worker);
             }
             return Ok(());
         }
-        // Every row of a job's weights has the same bytes, so that equal numbers of columns are equal shares of all weights.
-        let stream = STREAM / bytes_a_column.max(1);
-        let width = |left: usize| {
+        let bytes = |left: usize| {
             let share = left.div_ceil(threads);
-            share.div_ceil(PIECES).max(stream).min(share).next_multiple_of(grain)
+            share.div_ceil(PIECES).max(STREAM).min(share)
         };
-        let queue = Mutex::new(columns);
+        let queue = Mutex::new(parts);
         self.share(workers, |worker| {
-            while let Some(columns) = next(&queue, |queue| queue.take_front(width(queue.columns().len()))) {
-                piece(columns, worker);
+            while let Some(pieces) = next(&queue, |parts| take_front(parts, bytes(bytes_left(parts)))) {
+                piece(pieces, worker);
             }
         });
         Ok(())

@@ -5,6 +5,7 @@ use keepq_blocks::Matrix;
 use keepq_dot::ProductError;
 
 use crate::operands::Weights;
+use crate::pieces::Output;
 use crate::{Driver, MatmulError, Scratch, StackError};
 
 /// One row of an indexed product: which row of `x` meets which slice of the stack.
@@ -77,7 +78,8 @@ impl Driver<'_> {
             return Err(ProductError::WrongK { weights: k, activations: x.k() }.into());
         }
         let routed = scratch.routing.route(self, x, slices, &weights, routes)?;
-        self.run((routes.len(), n, k), || routed.jobs(&weights), y, &mut scratch.workers)
+        let output = Output { shape: (routes.len(), n, k), tier: self.tier(), y };
+        self.run([output], |_| routed.jobs(&weights), &mut scratch.workers)
     }
 }
 

@@ -194,7 +194,7 @@ impl<'a> Job<'a> {
                 let tile = &mut tile[..tokens.len() * strip.len()];
                 self.operands.multiply(tier, strip.clone(), tokens, tile, kernel, partial);
                 for (t, results) in tile.chunks_exact(strip.len()).enumerate() {
-                    columns.row_mut(self.row(start + t))[place.clone()].copy_from_slice(results);
+                    copy(results, &mut columns.row_mut(self.row(start + t))[place.clone()]);
                 }
             }
         }
@@ -203,5 +203,14 @@ impl<'a> Job<'a> {
     /// The row of the output that belongs to a token.
     fn row(&self, token: usize) -> usize {
         self.rows.map_or(token, |rows| rows[token - self.tokens.start])
+    }
+}
+
+/// Copies some results. Most strips have sixteen columns: that many are moved without calling a function that can move any number.
+#[inline(always)]
+fn copy(results: &[f32], to: &mut [f32]) {
+    match (results.as_chunks::<16>(), to.as_chunks_mut::<16>()) {
+        (([results], []), ([to], [])) => *to = *results,
+        _ => to.copy_from_slice(results),
     }
 }

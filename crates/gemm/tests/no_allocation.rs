@@ -97,6 +97,28 @@ fn products_that_a_team_shares() {
     assert_eq!(found, 0);
 }
 
+/// Several weights in one run, of types that take different formats of activations.
+#[test]
+fn several_products_in_one_run() {
+    let team = Team::new(2).unwrap();
+    let problems = TYPES.iter().map(|ty| Problem::with_k(ty, 40, 301, 512)).collect::<Vec<_>>();
+    let weights = problems.iter().map(|problem| Weight::new(problem.matrix(), Residency::Keep).unwrap());
+    let weights = weights.collect::<Vec<_>>();
+    let (mut buffer, mut scratch) = (ActBuf::new(), Scratch::new());
+    let mut y = [(); 3].map(|()| vec![0.0; 40 * 301]);
+    for executor in [&Serial as &dyn Executor, &team] {
+        let driver = Driver::new(Tier::best(), executor);
+        for weights in weights.windows(3) {
+            let found = allocations(|| {
+                let [a, b, c] = &mut y;
+                let products = [(&weights[0], &mut a[..]), (&weights[1], &mut b[..]), (&weights[2], &mut c[..])];
+                driver.matmul_many(&mut buffer.share(40, 512, &problems[0].x), products, &mut scratch).unwrap();
+            });
+            assert_eq!(found, 0, "{} threads", executor.threads());
+        }
+    }
+}
+
 /// The way of a decoder: one scratch for all, a large product before a small one.
 #[test]
 fn weights_of_every_residency_that_share_activations() {
