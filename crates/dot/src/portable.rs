@@ -210,6 +210,16 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn widen_nibbles(self, x: [u8; 16]) -> [[f32; LANES]; 4] {
+        let mut wide = [[0.0; LANES]; 4];
+        for (i, byte) in x.into_iter().enumerate() {
+            wide[i / LANES][i % LANES] = f32::from(byte & 15);
+            wide[2 + i / LANES][i % LANES] = f32::from(byte >> 4);
+        }
+        wide
+    }
+
+    #[inline(always)]
     fn sub_bytes(self, x: [u8; 32], by: u8) -> [u8; 32] {
         x.map(|byte| byte.wrapping_sub(by))
     }

@@ -8,6 +8,7 @@ use keepq_blocks::F16;
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, KvHead, KvLayout, Queries};
 use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
+use keepq_tinygemm::{Acts, w4a8, w4a16};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -46,6 +47,9 @@ const NAMES: &[&str] = &["portable", "x86-64-v3"];
 impl Tier {
     /// The tier that every machine has.
     pub const PORTABLE: Self = Self(Inner::Portable);
+
+    /// Tokens from which [`w4a16_strip`](Self::w4a16_strip) decodes panels, where nothing else is asked for: as many as fill a tile.
+    pub const DEQUANT_THRESHOLD: usize = 6;
 
     /// The names of all tiers of this version, best last, whether this machine has them or not.
     #[must_use]
@@ -163,6 +167,49 @@ impl Tier {
     /// As [`keepq_dot::kn::strip`] does.
     pub fn kn_strip(self, x: &[f32], w: KnMatrix<'_>, columns: Range<usize>, y: &mut [f32], scratch: &mut [f32]) {
         on_target!(self, target => kn::strip(target, x, w, columns, y, scratch));
+    }
+
+    /// [`w4a16::Weights::multiply`] by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.
+    ///
+    /// From `dequant_threshold` tokens on, weights are decoded into panels of floats on the stack, once for many tokens, with no other copy of them;
+    /// below, and for the tokens that fill no tile, codes are decoded where they lie. [`DEQUANT_THRESHOLD`](Self::DEQUANT_THRESHOLD) tokens
+    /// fill a tile, `usize::MAX` never decodes panels. Results do not depend on it.
+    ///
+    /// ```
+    /// use half::bf16;
+    /// use keepq_simd::Tier;
+    /// use keepq_tinygemm::w4a16::{Layout, PackedError, Weights, pack};
+    ///
+    /// let (n, k, group) = (32, 32, 32);
+    /// let mut bytes = vec![0; n * k / 2];
+    /// let packed = pack(Layout::Avx2, n, k, &vec![9; n * k], &mut bytes)?;
+    /// let scales = vec![[bf16::from_f32(0.5), bf16::from_f32(0.0)]; n];
+    /// let mut y = vec![0.0; n]; // m = 1
+    /// let w = Weights::new(packed, group, &scales)?;
+    /// Tier::best().w4a16_strip(w, 0..n, &vec![1.0; k], &mut y, Tier::DEQUANT_THRESHOLD);
+    /// assert_eq!(y, vec![16.0; n]);
+    /// # Ok::<(), PackedError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where `rows` do not begin and end with blocks of the layout, or `x` is not `m * k` and `y` not `m * rows.len()` long for any m.
+    pub fn w4a16_strip(
+        self,
+        w: w4a16::Weights<'_>,
+        rows: Range<usize>,
+        x: &[f32],
+        y: &mut [f32],
+        dequant_threshold: usize,
+    ) {
+        on_target!(self, target => crate::w4a16::strip(target, w, rows, x, y, dequant_threshold));
+    }
+
+    /// [`w4a8::Weights::multiply`] by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.
+    ///
+    /// # Panics
+    /// Where `rows` do not begin and end with records, the activations have another k, or `y` is not `m * rows.len()` long.
+    pub fn w4a8_strip(self, w: w4a8::Weights<'_>, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+        on_target!(self, target => crate::w4a8::strip(target, w, rows, x, y));
     }
 
     /// [`keepq_dot::rows::attention`] on this tier.

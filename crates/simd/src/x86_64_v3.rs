@@ -205,6 +205,16 @@ impl Target for X86_64V3 {
         narrow
     }
 
+    // Bytes are widened before they are split: the loads do it.
+    #[inline(always)]
+    fn widen_nibbles(self, x: [u8; 16]) -> [__m256; 4] {
+        let [low, high]: [u64; 2] = pulp::cast(x);
+        let wide = [low, high].map(|eight| self.avx2._mm256_cvtepu8_epi32(pulp::cast([eight, 0])));
+        let low = |x| self.avx2._mm256_and_si256(x, self.avx._mm256_set1_epi32(15));
+        let high = |x| self.avx2._mm256_srli_epi32::<4>(x);
+        [low(wide[0]), low(wide[1]), high(wide[0]), high(wide[1])].map(|x| self.avx._mm256_cvtepi32_ps(x))
+    }
+
     #[inline(always)]
     fn sub_bytes(self, x: __m256i, by: u8) -> __m256i {
         self.avx2._mm256_sub_epi8(x, self.avx._mm256_set1_epi8(by.cast_signed()))

@@ -45,6 +45,24 @@ pub enum PackedError {
         /// Codes given.
         found: usize,
     },
+    /// The group is none of 32, 64, 128 and 256, or `k` is no multiple of it.
+    Group {
+        /// Codes of a row.
+        k: usize,
+        /// The group.
+        group: usize,
+    },
+    /// The pairs of scale and zero are not `k / group * n`.
+    ScalesLength {
+        /// Rows.
+        n: usize,
+        /// Groups of a row.
+        groups: usize,
+        /// Pairs there are.
+        expected: usize,
+        /// Pairs given.
+        found: usize,
+    },
     /// A code has more than 4 bits.
     CodeOutOfRange {
         /// Its row, of `n`.
@@ -67,6 +85,15 @@ impl fmt::Display for PackedError {
             }
             Self::CodesLength { n, k, expected, found } => {
                 write!(f, "int4pack: {n} rows of {k} codes are {expected} codes, found {found}")
+            }
+            Self::Group { k, group } => {
+                write!(f, "int4pack: rows of {k} codes in groups of {group}: of 32, 64, 128 or 256, and a divisor of k")
+            }
+            Self::ScalesLength { n, groups, expected, found } => {
+                write!(
+                    f,
+                    "int4pack: {n} rows of {groups} groups have {expected} pairs of scale and zero, found {found}"
+                )
             }
             Self::CodeOutOfRange { row, column, code } => {
                 write!(f, "int4pack: row {row}, column {column}: code {code} is above 15")

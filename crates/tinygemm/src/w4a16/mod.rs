@@ -34,6 +34,9 @@
 //! (`aten/src/ATen/native/cpu/int4mm_kernel.cpp`). Its `innerKTiles` has no effect on a CPU. It does not check
 //! codes, and one above 15 spoils its neighbour in the byte: [`pack`] refuses it.
 //!
+//! [`Weights`] are codes with their scales and zeros; [`RowMajor`] is the same in the plain order of `cpu_int4` checkpoints, and
+//! is packed from there without a copy in between.
+//!
 //! ```
 //! use keepq_tinygemm::w4a16::{Layout, Packed, PackedError, pack, packed_bytes};
 //!
@@ -55,10 +58,17 @@
 //! # Ok::<(), PackedError>(())
 //! ```
 
+mod arithmetic;
 mod error;
 mod layout;
 mod packed;
+mod row_major;
+mod slab;
+mod weights;
 
 pub use error::PackedError;
 pub use layout::Layout;
 pub use packed::{Packed, pack, packed_bytes};
+pub use row_major::{RowMajor, pack_row_major};
+pub use slab::{SLAB_ROWS, Slab};
+pub use weights::Weights;

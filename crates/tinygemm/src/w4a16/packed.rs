@@ -66,7 +66,7 @@ impl<'a> Packed<'a> {
     }
 
     /// The codes of row `n`, which is there.
-    fn codes(&self, n: usize) -> impl ExactSizeIterator<Item = u8> + use<'a> {
+    pub(super) fn codes(&self, n: usize) -> impl ExactSizeIterator<Item = u8> + use<'a> {
         let Nibbles { first, stride, shift } = self.layout.nibbles(self.n, self.k, n);
         self.bytes.iter().skip(first).step_by(stride).take(self.k).map(move |byte| byte >> shift & 15)
     }
@@ -83,6 +83,34 @@ impl<'a> Packed<'a> {
         }
         Ok(())
     }
+}
+
+impl Packed<'_> {
+    /// Packs the same codes in another layout into `out`, row by row: nothing is unpacked in between.
+    ///
+    /// # Errors
+    /// [`PackedError::PackedLength`] where `out` has another length than these bytes.
+    pub fn repack<'b>(&self, layout: Layout, out: &'b mut [u8]) -> Result<Packed<'b>, PackedError> {
+        pack_rows(layout, self.n, self.k, |row| self.codes(row), out)
+    }
+}
+
+/// Packs rows of codes, none of which is above 15.
+pub(super) fn pack_rows<I: Iterator<Item = u8>>(
+    layout: Layout,
+    n: usize,
+    k: usize,
+    codes: impl Fn(usize) -> I,
+    out: &mut [u8],
+) -> Result<Packed<'_>, PackedError> {
+    Packed::new(layout, n, k, out)?;
+    out.fill(0);
+    for row in 0..n {
+        let Nibbles { first, stride, shift } = layout.nibbles(n, k, row);
+        let bytes = out.iter_mut().skip(first).step_by(stride);
+        bytes.zip(codes(row).take(k)).for_each(|(byte, code)| *byte |= code << shift);
+    }
+    Packed::new(layout, n, k, out)
 }
 
 /// Packs `codes` (`n` rows of `k`, one to a byte) as `layout`'s packer does into `out`, and gives the view of it.
@@ -104,13 +132,7 @@ pub fn pack<'a>(
     if let Some(at) = codes.iter().position(|&code| code > 15) {
         return Err(PackedError::CodeOutOfRange { row: at / k, column: at % k, code: codes[at] });
     }
-    out.fill(0);
-    for row in 0..n {
-        let Nibbles { first, stride, shift } = layout.nibbles(n, k, row);
-        let bytes = out.iter_mut().skip(first).step_by(stride);
-        bytes.zip(&codes[row * k..][..k]).for_each(|(byte, code)| *byte |= code << shift);
-    }
-    Packed::new(layout, n, k, out)
+    pack_rows(layout, n, k, |row| codes[row * k..][..k].iter().copied(), out)
 }
 
 /// Bytes that `n` rows of `k` codes take, the same in every layout.
