@@ -1,5 +1,6 @@
 //! Several weights by the same activations: the bits of the single products, whatever the weights are and whoever computes.
 
+#[allow(dead_code, reason = "products of one activation ask for problems of one k")]
 mod common;
 
 use common::Problem;
@@ -13,10 +14,10 @@ use keepq_simd::Tier;
 const K: usize = 512;
 
 /// A weight of every type, each of another `n`, in turn of every residency.
-fn weights(problems: &[Problem]) -> Vec<Weight<'_>> {
+fn weights<'p>(problems: &'p [Problem]) -> Vec<Weight<'p>> {
     let residencies =
         [Residency::Keep, Residency::Interleave, Residency::ExpandNk, Residency::ExpandKn, Residency::Reference];
-    let hold = |(i, problem): (usize, &Problem)| {
+    let hold = |(i, problem): (usize, &'p Problem)| {
         // The others' results are not those of the type in place.
         let residency = if i.is_multiple_of(3) { residencies[i / 3 % residencies.len()] } else { Residency::Keep };
         Weight::new(problem.matrix(), residency).unwrap()

@@ -6,7 +6,10 @@ use crate::support::{names_in, refusal, synthetic, temporary_folder, xtask};
 fn an_unknown_value_is_named_with_its_flag() {
     let model = synthetic().to_str().expect("text");
     for (arguments, wanted) in [
-        (&["bench", "--arm", "sideways"][..], "'sideways' for '--arm <ARM>' [possible values: before, after, oracle]"),
+        (
+            &["bench", "--arm", "sideways"][..],
+            "'sideways' for '--arm <ARM>' [possible values: before, after, oracle, interleaved]",
+        ),
         (&["bench", "--threads", "0"], "'0' for '--threads <N>': not a number from 1 to 1024"),
         (&["bench", "--reps", "0"], "'0' for '--reps <N>'"),
         (&["bench", "--gen-len", "1"], "'1' for '--gen-len <N>'"),
