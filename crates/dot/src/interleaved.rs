@@ -76,7 +76,8 @@ impl<M: AsRef<[u8]>> Interleaved<M> {
         }
         let bytes = Interleaved::bytes_for(&w);
         let all = records.as_mut().get_mut(..bytes).ok_or(ProductError::NoMemory { bytes })?;
-        all.fill(0);
+        // Whole eights are overwritten; only rows past the last one have to be zeros.
+        all[n / LANES * LANES * row_bytes(ty, k)..].fill(0);
         match w.typed() {
             Rows::Q4_0(blocks) => interleave(blocks, k, all),
             Rows::Q4_1(blocks) => interleave(blocks, k, all),
@@ -243,7 +244,7 @@ fn row_bytes(ty: GgmlType, k: usize) -> usize {
     k / ty.block_len() * ty.block_bytes()
 }
 
-/// Copies rows of `k` elements to records of zeros.
+/// Copies rows of `k` elements to records; what stands for rows that are not there stays as it is.
 fn interleave<B: Quantized>(blocks: &[B], k: usize, records: &mut [u8]) {
     let row_blocks = k / B::LEN;
     if row_blocks == 0 {
