@@ -5,11 +5,9 @@ use alloc::vec::Vec;
 use keepq_act::ActFormat;
 use keepq_blocks::GgmlType;
 
-use crate::float;
-use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, ROWS, Steps};
+use crate::octets::{Codes, DEPTH, Group, Head, MOST_TOKENS, Panel, Steps};
 use crate::quantized::TOKENS;
-use crate::strip::FLOAT_IN_PLACE_TOKENS;
-use crate::{LANES, Product, WeightRows};
+use crate::{Product, WeightRows};
 
 /// Owned, reusable memory for [`strip`](crate::strip): one per thread, 64-byte aligned.
 ///
@@ -19,8 +17,6 @@ pub struct Scratch {
     codes: Vec<[Codes; 2]>,
     groups: Vec<[Group; 2]>,
     heads: Vec<[Head; 2]>,
-    elements: Vec<float::Lanes>,
-    sums: Vec<float::Lanes>,
     wide: Vec<i16>,
     steps: Vec<Steps>,
 }
@@ -32,27 +28,14 @@ impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            codes: Vec::new(),
-            groups: Vec::new(),
-            heads: Vec::new(),
-            elements: Vec::new(),
-            sums: Vec::new(),
-            wide: Vec::new(),
-            steps: Vec::new(),
-        }
+        Self { codes: Vec::new(), groups: Vec::new(), heads: Vec::new(), wide: Vec::new(), steps: Vec::new() }
     }
 
     /// Grows to what [`strip`](crate::strip) uses for up to [`strip_rows`](crate::strip_rows) rows of `product`, and any of its tokens.
     pub fn fit<W: WeightRows>(&mut self, product: &Product<'_, W>) {
         let (m, k) = (product.x().m(), product.w().k());
         match product.x().format() {
-            ActFormat::F32 if m <= FLOAT_IN_PLACE_TOKENS => {}
-            ActFormat::F32 => {
-                let groups = ROWS / float::ROWS;
-                grow(&mut self.elements, groups * float::DEPTH.min(k).div_ceil(LANES), float::Lanes::ZERO);
-                grow(&mut self.sums, groups * float::CARRIED.min(m), float::Lanes::ZERO);
-            }
+            ActFormat::F32 => {}
             format => {
                 grow(&mut self.wide, TOKENS.min(m) * k + LINE / size_of::<i16>(), 0);
                 if product.w().ty() == GgmlType::Q6_K {
@@ -82,11 +65,6 @@ impl Scratch {
         Panel { codes: &mut self.codes, groups: &mut self.groups, heads: &mut self.heads }
     }
 
-    /// The memory of a panel of floats.
-    pub(crate) fn floats(&mut self) -> float::Panel<'_> {
-        float::Panel { elements: &mut self.elements, sums: &mut self.sums }
-    }
-
     /// Room for the codes of [`TOKENS`] tokens as i16, from the first cache line boundary on.
     pub(crate) fn wide(&mut self) -> &mut [[i16; 32]] {
         from_line(&mut self.wide).as_chunks_mut().0
@@ -98,8 +76,6 @@ impl Scratch {
         size_of_val(&self.codes[..])
             + size_of_val(&self.groups[..])
             + size_of_val(&self.heads[..])
-            + size_of_val(&self.elements[..])
-            + size_of_val(&self.sums[..])
             + size_of_val(&self.wide[..])
             + size_of_val(&self.steps[..])
     }

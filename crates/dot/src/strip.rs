@@ -19,9 +19,6 @@ pub const fn strip_rows(m: usize) -> usize {
     if m <= octets::MOST_TOKENS { octets::DIRECT_ROWS } else { octets::ROWS }
 }
 
-/// Up to so many tokens, rows of float weights are multiplied where they lie, two tokens at a time.
-pub(crate) const FLOAT_IN_PLACE_TOKENS: usize = 8;
-
 /// How quantized weights are multiplied. The results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -54,9 +51,9 @@ pub fn strip_by<T: Target>(target: T, way: Way, product: Product<'_>, y: &mut [f
         return;
     }
     match w.typed() {
-        Rows::F32(row) => by_floats(target, row, product, y, scratch),
-        Rows::F16(row) => by_floats(target, row, product, y, scratch),
-        Rows::BF16(row) => by_floats(target, row, product, y, scratch),
+        Rows::F32(row) => by_floats(target, row, product, y),
+        Rows::F16(row) => by_floats(target, row, product, y),
+        Rows::BF16(row) => by_floats(target, row, product, y),
         Rows::Q4_0(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q4_1(row) => quantized(target, way, row, product, y, scratch),
         Rows::Q5_0(row) => quantized(target, way, row, product, y, scratch),
@@ -169,30 +166,10 @@ fn by_octets<T: Target, B: Quantized>(
     );
 }
 
-fn by_floats<T: Target, E: Element>(
-    target: T,
-    elements: &[E],
-    product: Product<'_>,
-    y: &mut [f32],
-    scratch: &mut Scratch,
-) {
+fn by_floats<T: Target, E: Element>(target: T, elements: &[E], product: Product<'_>, y: &mut [f32]) {
     let Acts::F32(x) = product.x().typed() else { unreachable!("Product::new checks the format") };
-    let (m, n, k) = (product.x().m(), product.w().n(), product.w().k());
-    if m > FLOAT_IN_PLACE_TOKENS {
-        return float::panels(target, elements, (n, k), x, y, scratch.floats());
-    }
-    let token = |t: usize| &x[t * k..(t + 1) * k];
-    for (t, y) in y.chunks_mut(2 * n).enumerate() {
-        if y.len() == n {
-            target.run(
-                #[inline(always)]
-                || float::in_place::<T, E, 8, 1>(target, elements, n, [token(2 * t)], y),
-            );
-        } else {
-            target.run(
-                #[inline(always)]
-                || float::in_place::<T, E, 4, 2>(target, elements, n, [token(2 * t), token(2 * t + 1)], y),
-            );
-        }
+    match product.w().k() {
+        0 => y.fill(0.0),
+        k => float::in_place(target, elements, k, x, y),
     }
 }

@@ -130,6 +130,12 @@ pub trait Target: Copy {
         sum
     }
 
+    /// [`settled`](Self::settled) for floats: compilers reorder what they are computed from, though not the sums.
+    #[inline(always)]
+    fn settled_f32(self, x: Self::F32s) -> Self::F32s {
+        x
+    }
+
     /// The first of each of `a`'s pairs, and the second of each of `b`'s.
     fn join_pairs(self, a: Self::Pairs, b: Self::Pairs) -> Self::Pairs;
 

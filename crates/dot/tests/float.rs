@@ -1,4 +1,4 @@
-//! Float weights against the definition, written once more: at every edge of a tile, a panel and what is carried between them.
+//! Float weights against the definition, written once more: at every edge of a tile, of a block of eights and of an eight.
 
 mod common;
 
@@ -42,18 +42,21 @@ fn rows_and_tokens_about_every_tile() {
 }
 
 #[test]
-fn elements_about_every_eight_and_panel() {
-    for k in [0, 1, 7, 8, 9, 15, 16, 383, 384, 385, 391, 392, 776] {
-        for m in [1, 2, 3, 8, 9, 11] {
+fn elements_about_every_eight_and_block() {
+    for k in [0, 1, 7, 8, 9, 15, 16, 63, 64, 65, 71, 72, 127, 128, 129, 395] {
+        for m in [1, 2, 3, 4, 5, 8, 9, 11] {
             check((m, 5, k));
         }
     }
 }
 
+/// As many rows as a strip of a few tokens has, which lie in streams far apart, and some fewer.
 #[test]
-fn tokens_about_what_is_carried() {
-    for m in [127, 128, 129, 130, 131, 132, 256, 257] {
-        check((m, 6, 395));
+fn rows_of_long_strips() {
+    for n in [17, 31, 113, 119, 120] {
+        for m in 1..=6 {
+            check((m, n, 19));
+        }
     }
 }
 

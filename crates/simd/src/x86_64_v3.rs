@@ -150,6 +150,12 @@ impl Target for X86_64V3 {
     }
 
     #[inline(always)]
+    fn settled_f32(self, x: __m256) -> __m256 {
+        // SAFETY: the token proves that the machine has AVX2.
+        pulp::cast(unsafe { in_order(pulp::cast(x)) })
+    }
+
+    #[inline(always)]
     fn join_pairs(self, a: __m256i, b: __m256i) -> __m256i {
         self.avx2._mm256_blend_epi16::<0xaa>(a, b)
     }
