@@ -218,6 +218,26 @@ impl Target for Portable {
     }
 
     #[inline(always)]
+    fn widen_bf16s(self, x: [[i16; 2]; LANES]) -> [[f32; LANES]; 2] {
+        let mut wide = [[0.0; LANES]; 2];
+        for (lane, pair) in x.into_iter().enumerate() {
+            for i in 0..2 {
+                wide[i][lane] = Bf16::from_bits(pair[i].cast_unsigned()).to_f32();
+            }
+        }
+        wide
+    }
+
+    #[inline(always)]
+    fn unpair(self, low: [f32; LANES], high: [f32; LANES]) -> [[f32; LANES]; 2] {
+        let mut parted = [[0.0; LANES]; 2];
+        for (at, x) in low.into_iter().chain(high).enumerate() {
+            parted[at % 2][at / 2] = x;
+        }
+        parted
+    }
+
+    #[inline(always)]
     fn widen_nibbles(self, x: [[u8; 8]; 2]) -> [[f32; LANES]; 4] {
         let mut wide = [[0.0; LANES]; 4];
         for half in 0..2 {

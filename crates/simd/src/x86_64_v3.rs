@@ -217,6 +217,23 @@ impl Target for X86_64V3 {
         self.avx._mm256_blendv_ps(pulp::cast(upper), x, is_nan)
     }
 
+    #[inline(always)]
+    fn widen_bf16s(self, x: __m256i) -> [__m256; 2] {
+        let second = self.avx2._mm256_and_si256(x, self.avx._mm256_set1_epi32(0xffff_0000_u32.cast_signed()));
+        [pulp::cast(self.avx2._mm256_slli_epi32::<16>(x)), pulp::cast(second)]
+    }
+
+    // Of 16 bytes of both in turn, then of all.
+    #[inline(always)]
+    fn unpair(self, low: __m256, high: __m256) -> [__m256; 2] {
+        let even = self.avx._mm256_shuffle_ps::<0b10_00_10_00>(low, high);
+        let odd = self.avx._mm256_shuffle_ps::<0b11_01_11_01>(low, high);
+        [even, odd].map(|x| {
+            let x: __m256i = pulp::cast(x);
+            pulp::cast(self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(x))
+        })
+    }
+
     // Bytes are widened before they are split: the loads do it.
     #[inline(always)]
     fn widen_nibbles(self, x: [[u8; 8]; 2]) -> [__m256; 4] {

@@ -18,8 +18,8 @@ pub const SLAB_HALF: usize = SLAB_ROWS / 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Slab<'a> {
     /// From the first column's on, the first eight bytes and the others, if there are any.
-    pub(crate) bytes: [&'a [u8]; 2],
-    /// Bytes from one column to the next.
+    pub(crate) eights: [&'a [[u8; 8]]; 2],
+    /// Eights of bytes from one column to the next.
     pub(crate) stride: usize,
     pub(crate) first: [usize; 2],
     pub(crate) step: usize,
@@ -59,11 +59,7 @@ impl Slab<'_> {
     #[inline(always)]
     #[must_use]
     pub fn column<const WHOLE: bool>(&self, k: usize) -> [[u8; 8]; 2] {
-        let mut column = [[0; 8]; 2];
-        column[0].copy_from_slice(&self.bytes[0][k * self.stride..][..8]);
-        if WHOLE {
-            column[1].copy_from_slice(&self.bytes[1][k * self.stride..][..8]);
-        }
-        column
+        let at = k * self.stride;
+        [self.eights[0][at], if WHOLE { self.eights[1][at] } else { [0; 8] }]
     }
 }

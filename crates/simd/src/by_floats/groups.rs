@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use keepq_dot::{LANES, Target};
-use keepq_tinygemm::{SLAB_HALF, SLAB_ROWS, Slab, w4a16, wna16};
+use keepq_tinygemm::{Slab, w4a16, wna16};
 
 use super::EIGHTS;
 use super::arithmetic::Arithmetic;
@@ -16,8 +16,8 @@ pub(super) trait SlabWeights<'a>: Copy {
 
     fn slabs(&self, rows: Range<usize>) -> impl Iterator<Item = Slab<'a>>;
 
-    /// The scales and zeros of `N` rows from `first` in group `g`.
-    fn scales<const N: usize>(&self, g: usize, first: usize) -> [[f32; N]; 2];
+    /// The scales and zeros of eight rows from `first` in group `g`.
+    fn eight<T: Target>(&self, target: T, g: usize, first: usize) -> [T::F32s; 2];
 }
 
 impl<'a> SlabWeights<'a> for w4a16::Weights<'a> {
@@ -34,14 +34,14 @@ impl<'a> SlabWeights<'a> for w4a16::Weights<'a> {
     }
 
     #[inline(always)]
-    fn scales<const N: usize>(&self, g: usize, first: usize) -> [[f32; N]; 2] {
-        let pairs = &w4a16::Weights::scales(self)[g * self.packed().n() + first..][..N];
-        let [mut scales, mut zeros] = [[0.0; N]; 2];
-        for i in 0..N {
-            let [scale, zero] = pairs[i];
-            (scales[i], zeros[i]) = (widen(scale.to_bits()), widen(zero.to_bits()));
+    fn eight<T: Target>(&self, target: T, g: usize, first: usize) -> [T::F32s; 2] {
+        let of_group = &self.scales()[g * self.packed().n() + first..][..LANES];
+        let mut pairs = [[0; 2]; LANES];
+        for lane in 0..LANES {
+            let [scale, zero] = of_group[lane];
+            pairs[lane] = [scale.to_bits().cast_signed(), zero.to_bits().cast_signed()];
         }
-        [scales, zeros]
+        target.widen_bf16s(target.load_pairs(&pairs))
     }
 }
 
@@ -59,14 +59,15 @@ impl<'a> SlabWeights<'a> for wna16::Weights<'a> {
     }
 
     #[inline(always)]
-    fn scales<const N: usize>(&self, g: usize, first: usize) -> [[f32; N]; 2] {
-        let of_group = &wna16::Weights::scales(self, g)[first..][..N];
-        let [mut scales, mut zeros] = [[0.0; N]; 2];
-        for i in 0..N {
-            scales[i] = widen(of_group[i].to_bits());
-            zeros[i] = f32::from(self.zero(first + i, g * self.group()).unwrap_or(0));
+    fn eight<T: Target>(&self, target: T, g: usize, first: usize) -> [T::F32s; 2] {
+        let of_group = &self.scales(g)[first..][..LANES];
+        let points = self.eight_zeros(g, first / LANES);
+        let [mut scales, mut zeros] = [[0.0; LANES]; 2];
+        for lane in 0..LANES {
+            scales[lane] = widen(of_group[lane].to_bits());
+            zeros[lane] = (points >> (4 * lane) & 15) as f32;
         }
-        [scales, zeros]
+        [target.load(&scales), target.load(&zeros)]
     }
 }
 
@@ -78,37 +79,26 @@ pub(super) fn scales<'a, T: Target, A: Arithmetic>(
     slab: &Slab<'_>,
     g: usize,
 ) -> [[T::F32s; EIGHTS]; 2] {
-    let mut lanes = [[0.0; SLAB_ROWS]; 2];
-    let [low, high] = slab.first();
-    if slab.step() == 1 {
-        for (half, first) in [low, high].into_iter().enumerate() {
-            let of_half: [[f32; SLAB_HALF]; 2] = w.scales(g, first);
+    let first = slab.first();
+    let mut lanes = [[target.splat(0.0); 2]; EIGHTS];
+    for e in 0..EIGHTS {
+        if slab.step() == 1 {
+            lanes[e] = w.eight(target, g, first[e / 2] + e % 2 * LANES);
+        } else if e % 2 == 0 || slab.is_whole() {
+            // Sixteen neighbours; of each two the first, or the second.
+            let from = first[0] + e % 2 * 2 * LANES;
+            let [low, high] = [w.eight(target, g, from), w.eight(target, g, from + LANES)];
             for i in 0..2 {
-                lanes[i][half * SLAB_HALF..][..SLAB_HALF].copy_from_slice(&of_half[i]);
+                lanes[e][i] = target.unpair(low[i], high[i])[e / 2];
             }
         }
-    } else if slab.is_whole() {
-        unpair::<SLAB_ROWS>(w.scales(g, low), &mut lanes);
-    } else {
-        unpair::<SLAB_HALF>(w.scales(g, low), &mut lanes);
     }
-    let [scales, zeros] = lanes.each_ref().map(|lanes| lanes.as_chunks::<LANES>().0);
-    let [mut wide, mut offsets] = [[target.splat(0.0); EIGHTS]; 2];
+    let [mut scales, mut offsets] = [[target.splat(0.0); EIGHTS]; 2];
     for e in 0..EIGHTS {
-        wide[e] = target.load(&scales[e]);
-        offsets[e] = A::offset(target, wide[e], target.load(&zeros[e]));
+        scales[e] = lanes[e][0];
+        offsets[e] = A::offset(target, lanes[e][0], lanes[e][1]);
     }
-    [wide, offsets]
-}
-
-/// Pairs of rows to lanes: the first of each to the first half.
-#[inline(always)]
-fn unpair<const N: usize>(rows: [[f32; N]; 2], lanes: &mut [[f32; SLAB_ROWS]; 2]) {
-    for i in 0..2 {
-        for (at, [first, second]) in rows[i].as_chunks().0.iter().enumerate() {
-            (lanes[i][at], lanes[i][SLAB_HALF + at]) = (*first, *second);
-        }
-    }
+    [scales, offsets]
 }
 
 /// A bf16 number as a float. A NaN keeps its bits.

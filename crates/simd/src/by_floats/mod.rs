@@ -162,14 +162,15 @@ fn decode<'a, T: Target, A: Arithmetic, const WHOLE: bool>(
     columns: Range<usize>,
     panel: &mut [Half; 2],
 ) {
-    let group = w.group();
+    let (group, slab) = (w.group(), *slab);
     let [first, last] = panel;
     // Groups are divisors of a panel's columns.
     for from in columns.clone().step_by(group) {
-        let [scales, offsets] = scales::<T, A>(target, w, slab, from / group);
+        let [scales, offsets] = scales::<T, A>(target, w, &slab, from / group);
         let at = from - columns.start;
-        for (i, (first, last)) in first[at..][..group].iter_mut().zip(&mut last[at..][..group]).enumerate() {
-            let codes = target.widen_nibbles(slab.column::<WHOLE>(from + i));
+        let halves = first[at..][..group].iter_mut().zip(&mut last[at..][..group]);
+        for (i, (first, last)) in (from..).zip(halves) {
+            let codes = target.widen_nibbles(slab.column::<WHOLE>(i));
             for e in 0..2 {
                 target.store(A::weight(target, codes[e], scales[e], offsets[e]), &mut first[e]);
                 target.store(A::weight(target, codes[2 + e], scales[2 + e], offsets[2 + e]), &mut last[e]);
@@ -211,16 +212,16 @@ fn direct_tokens<'a, T: Target, A: Arithmetic, const WHOLE: bool, const TOKENS: 
     strip: &mut Strip<'_>,
     first: usize,
 ) {
-    let (k, group) = (strip.k, w.group());
-    let mut x: [&[f32]; TOKENS] = [&[]; TOKENS];
-    for t in 0..TOKENS {
-        x[t] = &strip.x[(first + t) * k..][..k];
-    }
+    let (k, group, slab) = (strip.k, w.group(), *slab);
     let mut sums = [[target.splat(0.0); EIGHTS]; TOKENS];
     for g in 0..k / group {
-        let [scales, offsets] = scales::<T, A>(target, w, slab, g);
-        for i in g * group..(g + 1) * group {
-            let codes = target.widen_nibbles(slab.column::<WHOLE>(i));
+        let [scales, offsets] = scales::<T, A>(target, w, &slab, g);
+        let mut x: [&[f32]; TOKENS] = [&[]; TOKENS];
+        for t in 0..TOKENS {
+            x[t] = &strip.x[(first + t) * k + g * group..][..group];
+        }
+        for i in 0..group {
+            let codes = target.widen_nibbles(slab.column::<WHOLE>(g * group + i));
             for e in 0..EIGHTS {
                 let weight = A::weight(target, codes[e], scales[e], offsets[e]);
                 for t in 0..TOKENS {

@@ -110,12 +110,12 @@ impl<'a> Packed<'a> {
         (first..end).step_by(block).flat_map(move |n0| {
             let width = block.min(n - n0);
             let half = width / 2;
-            let of_block = &bytes[n0 / 2 * k..][..half * k];
-            let from = move |d: usize| of_block.get(d..).unwrap_or_default();
+            let of_block = bytes[n0 / 2 * k..][..half * k].as_chunks().0;
+            let from = move |d: usize| of_block.get(d / 8..).unwrap_or_default();
             let split_halves = layout.splits_halves(width);
             (0..half).step_by(SLAB_HALF).map(move |d| Slab {
-                bytes: [from(d), from(d + SLAB_HALF / 2)],
-                stride: half,
+                eights: [from(d), from(d + 8)],
+                stride: half / 8,
                 first: if split_halves { [n0 + d, n0 + half + d] } else { [n0 + 2 * d, n0 + 2 * d + 1] },
                 step: if split_halves { 1 } else { 2 },
                 width: SLAB_HALF.min(half - d),

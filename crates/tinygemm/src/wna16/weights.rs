@@ -87,6 +87,19 @@ impl<'a> Weights<'a> {
         &self.scales[g * self.n..][..self.n]
     }
 
+    /// The zero points of the rows of word `i` of group `g`, a nibble each.
+    ///
+    /// # Panics
+    /// Where there are packed ones and no such word.
+    #[inline(always)]
+    #[must_use]
+    pub fn eight_zeros(&self, g: usize, i: usize) -> u32 {
+        match self.zeros {
+            Zeros::Eight => 0x8888_8888,
+            Zeros::Packed(zeros) => zeros[g * (self.n / 8) + i].cast_unsigned(),
+        }
+    }
+
     /// The slabs of rows `first` to `end`, which begin and end words: two words of each column, or the last one.
     ///
     /// # Panics
@@ -95,10 +108,10 @@ impl<'a> Weights<'a> {
         assert!(first.is_multiple_of(ROWS) && end.is_multiple_of(ROWS), "rows {first} to {end}: not of whole words");
         assert!(first <= end && end <= self.n, "rows {first} to {end} of {}", self.n);
         let (words, k) = (self.words, self.k);
-        let of_word = move |row: usize| if row < end { words[row / ROWS * k..][..k].as_flattened() } else { &[] };
+        let of_word = move |row: usize| if row < end { &words[row / ROWS * k..][..k] } else { &[] };
         (first..end).step_by(2 * SLAB_HALF).map(move |row| Slab {
-            bytes: [of_word(row), of_word(row + ROWS)],
-            stride: ROWS / 2,
+            eights: [of_word(row), of_word(row + ROWS)],
+            stride: 1,
             first: [row, row + 1],
             step: 2,
             width: SLAB_HALF.min((end - row) / 2),
