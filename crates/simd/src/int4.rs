@@ -21,8 +21,10 @@ const PIECE: usize = 32;
 /// Registers whose products are added up in 16 bits: 4 · 2 · 2 · 15 · 127 = 30,480 is within 2^15 - 1.
 const NARROW: usize = 4;
 
-/// Codes of a token's piece: of even columns, then of odd ones. Past the last are zeros.
-type Split = [[[i8; BYTES]; PIECE]; 2];
+/// Codes of a token's piece, four registers of even columns and four of odd ones in turn. Past the last are zeros.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Split([[[[i8; BYTES]; NARROW]; 2]; PIECE / NARROW]);
 
 /// See [`Tier::int4_strip`](crate::Tier::int4_strip).
 pub(crate) fn strip<T: Target>(target: T, w: &QuantizedMatrixQ4, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
@@ -51,7 +53,7 @@ fn tokens<T: Target, const R: usize, const M: usize>(
     y: &mut [f32],
 ) {
     let mut sums = [[0; ROWS]; M];
-    let mut split: [Split; M] = [[[[0; BYTES]; PIECE]; 2]; M];
+    let mut split = [Split([[[[0; BYTES]; NARROW]; 2]; PIECE / NARROW]); M];
     for from in (0..w.k()).step_by(PIECE * BYTES * 2) {
         let codes = from..w.k().min(from + PIECE * BYTES * 2);
         target.run(
@@ -86,18 +88,26 @@ fn tokens<T: Target, const R: usize, const M: usize>(
     }
 }
 
-/// Codes of even columns, then of odd ones; zeros past the last.
+/// Puts codes where [`Split`] has them.
 #[inline(always)]
-fn split_codes(codes: &[i8], [even, odd]: &mut Split) {
-    let (even, odd) = (even.as_flattened_mut(), odd.as_flattened_mut());
-    let (twos, rest) = codes.as_chunks();
-    for (i, [first, second]) in twos.iter().enumerate() {
-        (even[i], odd[i]) = (*first, *second);
-    }
-    even[twos.len()..].fill(0);
-    odd[twos.len()..].fill(0);
-    if let [last] = rest {
-        even[twos.len()] = *last;
+fn split_codes(codes: &[i8], Split(steps): &mut Split) {
+    for (i, [even, odd]) in steps.iter_mut().enumerate() {
+        let codes = codes.get(i * 2 * NARROW * BYTES..).unwrap_or_default();
+        let (even, odd) = (even.as_flattened_mut(), odd.as_flattened_mut());
+        match codes.first_chunk::<{ 2 * NARROW * BYTES }>() {
+            Some(codes) => {
+                for (at, [first, second]) in codes.as_chunks().0.iter().enumerate() {
+                    (even[at], odd[at]) = (*first, *second);
+                }
+            }
+            None => {
+                even.fill(0);
+                odd.fill(0);
+                for (at, code) in codes.iter().enumerate() {
+                    if at % 2 == 0 { even[at / 2] = *code } else { odd[at / 2] = *code }
+                }
+            }
+        }
     }
 }
 
@@ -139,57 +149,53 @@ fn chains<T: Target, const R: usize, const M: usize>(
     split: &[Split; M],
 ) -> [[T::I32s; R]; M] {
     let mut isums = [[target.splat_i32(0); R]; M];
-    let (mut registers, mut last) = ([&[][..]; R], [[0; BYTES]; R]);
+    let (mut steps, mut last) = ([&[][..]; R], [[[0; BYTES]; NARROW]; R]);
     for r in 0..R {
-        let (whole, rest) = bytes[r].as_chunks::<BYTES>();
-        registers[r] = whole;
-        last[r][..rest.len()].copy_from_slice(rest);
+        let (registers, rest) = bytes[r].as_chunks::<BYTES>();
+        let (whole, registers) = registers.as_chunks::<NARROW>();
+        let registers = registers.as_flattened().iter().chain(rest);
+        last[r].as_flattened_mut().iter_mut().zip(registers).for_each(|(to, byte)| *to = *byte);
+        steps[r] = whole;
     }
-    let whole = registers[0].len();
-    for from in (0..whole / NARROW * NARROW).step_by(NARROW) {
-        let mut sums = [[target.nothing(); R]; M];
-        for i in from..from + NARROW {
-            for r in 0..R {
-                let bytes = target.load_bytes(&registers[r][i]);
-                add_register(target, bytes, r, i, split, &mut sums);
-            }
-        }
-        for t in 0..M {
-            for r in 0..R {
-                isums[t][r] = target.widen(isums[t][r], sums[t][r]);
-            }
-        }
-    }
-    // Fewer than four whole ones, and what fills none.
-    let mut sums = [[target.nothing(); R]; M];
-    for i in whole / NARROW * NARROW..whole + usize::from(!bytes[0].len().is_multiple_of(BYTES)) {
+    let whole = steps[0].len();
+    for step in 0..whole {
+        let mut four = [&[[0; BYTES]; NARROW]; R];
         for r in 0..R {
-            let bytes = target.load_bytes(registers[r].get(i).unwrap_or(&last[r]));
-            add_register(target, bytes, r, i, split, &mut sums);
+            four[r] = &steps[r][step];
         }
+        add_products(target, four, step, split, &mut isums);
     }
-    for t in 0..M {
-        for r in 0..R {
-            isums[t][r] = target.widen(isums[t][r], sums[t][r]);
-        }
+    if whole * NARROW * BYTES < bytes[0].len() {
+        add_products(target, last.each_ref(), whole, split, &mut isums);
     }
     isums
 }
 
-/// Adds the products of register `i` of row `r` and each token.
+/// Adds the products of four registers of each row, the codes of [`Split`] that are beside them, and each token.
 #[inline(always)]
-fn add_register<T: Target, const R: usize, const M: usize>(
+fn add_products<T: Target, const R: usize, const M: usize>(
     target: T,
-    bytes: T::Bytes,
-    r: usize,
-    i: usize,
+    four: [&[[u8; BYTES]; NARROW]; R],
+    step: usize,
     split: &[Split; M],
-    sums: &mut [[T::Partial; R]; M],
+    isums: &mut [[T::I32s; R]; M],
 ) {
-    let codes = [target.field(bytes, 0, 15), target.field(bytes, 4, 15)];
+    let mut sums = [[target.nothing(); R]; M];
+    for i in 0..NARROW {
+        for r in 0..R {
+            let bytes = target.load_bytes(&four[r][i]);
+            let codes = [target.field(bytes, 0, 15), target.field(bytes, 4, 15)];
+            for t in 0..M {
+                for parity in 0..2 {
+                    let x = target.load_codes(&split[t].0[step][parity][i]);
+                    sums[t][r] = target.settled(target.add_products(sums[t][r], codes[parity], x));
+                }
+            }
+        }
+    }
     for t in 0..M {
-        for parity in 0..2 {
-            sums[t][r] = target.add_products(sums[t][r], codes[parity], target.load_codes(&split[t][parity][i]));
+        for r in 0..R {
+            isums[t][r] = target.settled_i32(target.widen(isums[t][r], sums[t][r]));
         }
     }
 }

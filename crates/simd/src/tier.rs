@@ -50,8 +50,9 @@ impl Tier {
     /// The tier that every machine has.
     pub const PORTABLE: Self = Self(Inner::Portable);
 
-    /// Tokens from which [`w4a16_strip`](Self::w4a16_strip) decodes panels, where nothing else is asked for: as many as fill a tile.
-    pub const DEQUANT_THRESHOLD: usize = 6;
+    /// Tokens from which panels that [`w4a16_strip`](Self::w4a16_strip) decodes cost less than codes that are decoded where they lie, for every few
+    /// tokens again (measured).
+    pub const DEQUANT_THRESHOLD: usize = 4;
 
     /// The names of all tiers of this version, best last, whether this machine has them or not.
     #[must_use]
@@ -174,8 +175,8 @@ impl Tier {
     /// [`w4a16::Weights::multiply`] by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.
     ///
     /// From `dequant_threshold` tokens on, weights are decoded into panels of floats on the stack, once for many tokens, with no other copy of them;
-    /// below, and for the tokens that fill no tile, codes are decoded where they lie. [`DEQUANT_THRESHOLD`](Self::DEQUANT_THRESHOLD) tokens
-    /// fill a tile, `usize::MAX` never decodes panels. Results do not depend on it.
+    /// below, codes are decoded where they lie. [`DEQUANT_THRESHOLD`](Self::DEQUANT_THRESHOLD) is the faster choice, `usize::MAX` never decodes
+    /// panels. Results do not depend on it.
     ///
     /// ```
     /// use half::bf16;

@@ -5,7 +5,7 @@ use keepq_gemm::{Driver, Reason, Scratch, Serial, W4A16Switches, W4A16Weight};
 use keepq_simd::Tier;
 use keepq_tinygemm::w4a16::{PackedError, RowMajor};
 
-use crate::weights::{Random, Weights, bits};
+use crate::weights::{Int4pack, Random, bits};
 
 const COPY: W4A16Switches = W4A16Switches { prefill_dequant: true, direct_dequant: false, dequant_threshold: 2 };
 
@@ -13,14 +13,14 @@ const COPY: W4A16Switches = W4A16Switches { prefill_dequant: true, direct_dequan
 struct Plain(Vec<u8>, Vec<bf16>, Vec<bf16>);
 
 impl Plain {
-    fn of(weights: &Weights) -> Self {
+    fn of(weights: &Int4pack) -> Self {
         let (mut plain, mut scales) = (vec![0; weights.n * weights.k / 2], vec![bf16::ZERO; weights.pairs.len()]);
         let mut zeros = scales.clone();
-        weights.w4a16(0).to_row_major(&mut plain, &mut scales, &mut zeros).unwrap();
+        weights.view(0).to_row_major(&mut plain, &mut scales, &mut zeros).unwrap();
         Self(plain, scales, zeros)
     }
 
-    fn view(&self, weights: &Weights) -> RowMajor<'_> {
+    fn view(&self, weights: &Int4pack) -> RowMajor<'_> {
         RowMajor::new((weights.n, weights.k), weights.group, &self.0, &self.1, &self.2).unwrap()
     }
 }
@@ -36,10 +36,10 @@ fn product(tier: Tier, w: &W4A16Weight<'_>, x: &[f32]) -> Vec<u32> {
 #[test]
 fn panels_of_packed_codes_and_of_a_copy_have_the_same_bits() {
     for (n, k) in [(2048, 2048), (3072, 2048), (13312, 2048)] {
-        let weights = Weights::new(n, k, 128);
+        let weights = Int4pack::new(n, k, 128);
         let x = Random(11).floats(7 * k);
         for layout in 0..3 {
-            let w = weights.w4a16(layout);
+            let w = weights.view(layout);
             let direct = W4A16Weight::new(w, W4A16Switches { direct_dequant: true, ..COPY }).unwrap();
             let copied = W4A16Weight::new(w, COPY).unwrap();
             assert_eq!((direct.expansion(), copied.expansion()), (None, Some((w.bytes(), Reason::RowMajor))));
@@ -54,10 +54,10 @@ fn panels_of_packed_codes_and_of_a_copy_have_the_same_bits() {
 
 #[test]
 fn switches_change_what_is_held_and_no_result() {
-    let weights = Weights::new(144, 128, 32);
+    let weights = Int4pack::new(144, 128, 32);
     let x = Random(12).floats(9 * 128);
     for layout in 0..3 {
-        let w = weights.w4a16(layout);
+        let w = weights.view(layout);
         let mut want = vec![0.0; 9 * 144];
         w.multiply(&x, &mut want);
         for prefill_dequant in [false, true] {
@@ -83,12 +83,12 @@ fn switches_change_what_is_held_and_no_result() {
 fn packed_codes_without_a_tag_are_read_only_where_they_are_what_they_should_be() {
     let switches = W4A16Switches::default();
     for (n, in_place) in [(16, false), (64, true), (80, false), (96, false), (128, true)] {
-        let weights = Weights::new(n, 64, 32);
+        let weights = Int4pack::new(n, 64, 32);
         let (plain, x) = (Plain::of(&weights), Random(13).floats(8 * 64));
         let plain = plain.view(&weights);
         let mut want = vec![0.0; 8 * n];
-        weights.w4a16(0).multiply(&x, &mut want);
-        let packed = weights.w4a16(0).packed().bytes();
+        weights.view(0).multiply(&x, &mut want);
+        let packed = weights.view(0).packed().bytes();
         for switches in [switches, COPY] {
             let w = W4A16Weight::untagged(packed, &weights.pairs, plain, switches).unwrap();
             let copy = !in_place || switches == COPY;
@@ -100,12 +100,12 @@ fn packed_codes_without_a_tag_are_read_only_where_they_are_what_they_should_be()
             }
         }
         // Another layout's bytes are found out, or not looked at.
-        let other = weights.w4a16(1).packed().bytes();
+        let other = weights.view(1).packed().bytes();
         let found = W4A16Weight::untagged(other, &weights.pairs, plain, switches).map(|w| w.expansion());
         if in_place {
             let error = found.unwrap_err();
             let PackedError::OtherCode { row, column, expected, found } = error else { panic!("{error}") };
-            assert_eq!(weights.w4a16(0).packed().code(row, column), Some(expected));
+            assert_eq!(weights.view(0).packed().code(row, column), Some(expected));
             let want = format!(
                 "int4pack: not in AVX-512's layout: row {row}, column {column}: expected {expected}, found {found}"
             );

@@ -27,13 +27,39 @@ impl Random {
     }
 }
 
-/// The same codes and scales packed for each path.
-pub(crate) struct Weights {
+/// W4A16 weights in each layout.
+pub(crate) struct Int4pack {
     pub(crate) n: usize,
     pub(crate) k: usize,
     pub(crate) group: usize,
-    int4pack: [Vec<u8>; 3],
+    bytes: [Vec<u8>; 3],
     pub(crate) pairs: Vec<[bf16; 2]>,
+}
+
+impl Int4pack {
+    pub(crate) fn new(n: usize, k: usize, group: usize) -> Self {
+        let mut random = Random(7);
+        let codes = random.codes(n * k);
+        let bytes = Layout::ALL.map(|layout| {
+            let mut bytes = vec![0; n * k / 2];
+            w4a16::pack(layout, n, k, &codes, &mut bytes).unwrap();
+            bytes
+        });
+        Self { n, k, group, bytes, pairs: random.bf16s(2 * (k / group) * n).as_chunks().0.to_vec() }
+    }
+
+    pub(crate) fn view(&self, layout: usize) -> w4a16::Weights<'_> {
+        let packed = w4a16::Packed::new(Layout::ALL[layout], self.n, self.k, &self.bytes[layout]);
+        w4a16::Weights::new(packed.unwrap(), self.group, &self.pairs).unwrap()
+    }
+}
+
+/// Weights of every path.
+pub(crate) struct Weights {
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    group: usize,
+    int4pack: Int4pack,
     records: Vec<u8>,
     floats: Vec<f32>,
     points: Vec<i8>,
@@ -45,26 +71,20 @@ pub(crate) struct Weights {
 impl Weights {
     /// `n` is a multiple of 16; of 32, of W4A8, the first ones.
     pub(crate) fn new(n: usize, k: usize, group: usize) -> Self {
-        let mut random = Random(7);
+        let mut random = Random(6);
         let (codes, groups, n8) = (random.codes(n * k), k / group, n / 32 * 32);
-        let pairs: Vec<[bf16; 2]> = random.bf16s(2 * groups * n).as_chunks().0.to_vec();
         let (floats, scales) = (random.floats(groups * n8), random.bf16s(groups * n));
         let points: Vec<i8> = random.codes(groups * n8).iter().map(|&point| point as i8).collect();
         let (mut records, mut words) = (vec![0; w4a8::packed_bytes(n8, k, group).unwrap()], vec![0; n * k / 2]);
         w4a8::pack((n8, k), group, &codes[..n8 * k], &floats, &points, &mut records).unwrap();
         wna16::pack(n, k, &codes, &mut words).unwrap();
-        let int4pack = Layout::ALL.map(|layout| {
-            let mut bytes = vec![0; n * k / 2];
-            w4a16::pack(layout, n, k, &codes, &mut bytes).unwrap();
-            bytes
-        });
         let int4 = QuantizedMatrixQ4::quantize(n, k, &random.floats(n * k)).unwrap();
-        Self { n, k, group, int4pack, pairs, records, floats, points, words, scales, int4 }
+        let int4pack = Int4pack::new(n, k, group);
+        Self { n, k, group, int4pack, records, floats, points, words, scales, int4 }
     }
 
     pub(crate) fn w4a16(&self, layout: usize) -> w4a16::Weights<'_> {
-        let packed = w4a16::Packed::new(Layout::ALL[layout], self.n, self.k, &self.int4pack[layout]);
-        w4a16::Weights::new(packed.unwrap(), self.group, &self.pairs).unwrap()
+        self.int4pack.view(layout)
     }
 
     pub(crate) fn w4a8(&self) -> w4a8::Weights<'_> {

@@ -35,8 +35,8 @@ fn sums_do_not_overflow() {
 }
 
 fn tokens(w: Weights<'_>, random: &mut Random) {
-    // 1 to 4 directly, panels from 8 on.
-    for m in [0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12] {
+    // Up to 4 go together.
+    for m in [0, 1, 2, 3, 4, 5, 8, 11] {
         let mut x = random.floats(m * w.k());
         check(w, &x, m);
         if let Some(x) = x.last_mut() {
