@@ -2,23 +2,20 @@
 //!
 //! Four codes of a row lie side by side, and eight rows fill a register: products of bytes, a lane a row. Codes stay unsigned; zero points
 //! come in by the sums of activations.
+//!
+//! Records are decoded again for each few tokens, which costs less than decoding them once into a panel (measured): then all tokens' activations
+//! would go by for each record, a line or two of each.
 
 use std::ops::Range;
 
 use keepq_dot::{LANES, Target};
-use keepq_tinygemm::w4a8::{MAX_BLOCK, ROWS, Record, Weights};
+use keepq_tinygemm::w4a8::{ROWS, Record, Weights};
 use keepq_tinygemm::{Acts, SUM};
 
-/// Tokens at once: eight sums of 16 bits, and as many wide ones.
+/// Tokens at once: with two registers of rows, eight sums of 16 bits.
 const TOKENS: usize = 4;
 
-/// Tokens from which records are decoded once for all.
-const PANEL_TOKENS: usize = 8;
-
-/// Four codes of each of sixteen rows, a nibble to a byte: those of rows 0 … 7, then of 8 … 15.
-type Quad = [[u8; 32]; 2];
-
-/// Quads whose products are added up in 16 bits: 8 · 2 · 15 · 127 = 30,480 is within 2^15 - 1.
+/// Quads of a row whose products are added up in 16 bits: 8 · 2 · 15 · 127 = 30,480 is within 2^15 - 1.
 const QUADS: usize = SUM / 4;
 
 /// See [`Tier::w4a8_strip`](crate::Tier::w4a8_strip).
@@ -35,157 +32,158 @@ pub(crate) fn strip<T: Target>(target: T, w: Weights<'_>, rows: Range<usize>, x:
         return;
     }
     let blocks = rows.start / ROWS..rows.end / ROWS;
-    let whole = if x.m() >= PANEL_TOKENS { x.m() / TOKENS * TOKENS } else { 0 };
-    if whole > 0 {
-        target.run(
-            #[inline(always)]
-            || panels(target, w, blocks.clone(), x, whole, n, y),
-        );
-    }
-    for first in (whole..x.m()).step_by(TOKENS) {
+    for first in (0..x.m()).step_by(TOKENS) {
         let y = &mut y[first * n..];
         match x.m() - first {
             1 => target.run(
                 #[inline(always)]
-                || direct::<T, 1>(target, w, blocks.clone(), x, first, n, y),
+                || multiply::<T, 1>(target, w, blocks.clone(), Tokens::new(x, first), n, y),
             ),
             2 => target.run(
                 #[inline(always)]
-                || direct::<T, 2>(target, w, blocks.clone(), x, first, n, y),
+                || multiply::<T, 2>(target, w, blocks.clone(), Tokens::new(x, first), n, y),
             ),
             3 => target.run(
                 #[inline(always)]
-                || direct::<T, 3>(target, w, blocks.clone(), x, first, n, y),
+                || multiply::<T, 3>(target, w, blocks.clone(), Tokens::new(x, first), n, y),
             ),
             _ => target.run(
                 #[inline(always)]
-                || direct::<T, TOKENS>(target, w, blocks.clone(), x, first, n, y),
+                || multiply::<T, TOKENS>(target, w, blocks.clone(), Tokens::new(x, first), n, y),
             ),
         }
     }
 }
 
-/// A few tokens by the records where they lie.
+/// A few tokens by the records of some blocks of rows.
 #[inline(always)]
-fn direct<T: Target, const M: usize>(
+fn multiply<T: Target, const M: usize>(
     target: T,
     w: Weights<'_>,
     blocks: Range<usize>,
-    x: Acts<'_>,
-    first: usize,
+    tokens: Tokens<'_, M>,
     n: usize,
     y: &mut [f32],
 ) {
+    let steps = w.block() / SUM;
     for (b, rows) in blocks.enumerate() {
+        let y = &mut y[b * ROWS..];
         for (i, record) in w.records(rows).enumerate() {
-            let tokens = Tokens::<M>::new(x, first, i * w.block(), w.block());
-            for half in 0..2 {
-                let codes = |quad: usize| {
-                    let bytes = target.load_bytes(&record.nibbles[quad].as_chunks().0[half]);
-                    [target.field(bytes, 0, 15), target.field(bytes, 4, 15)]
+            let tokens = tokens.steps(i * steps, steps);
+            let nibbles = record.nibbles.as_chunks::<QUADS>().0;
+            let codes = |step: usize, quad: usize, half: usize| {
+                let bytes = target.load_bytes(&nibbles[step][quad].as_chunks().0[half]);
+                [target.field(bytes, 0, 15), target.field(bytes, 4, 15)]
+            };
+            if M <= 2 {
+                // All rows share what is read of the tokens.
+                let all = |step, quad| {
+                    let [[a, b], [c, d]] = [codes(step, quad, 0), codes(step, quad, 1)];
+                    [a, b, c, d]
                 };
-                multiply_half(target, codes, &record, half, &tokens, n, &mut y[b * ROWS..]);
-            }
-        }
-    }
-}
-
-/// The first `whole` tokens, four at a time, by records that are decoded once for all.
-#[inline(always)]
-fn panels<T: Target>(
-    target: T,
-    w: Weights<'_>,
-    blocks: Range<usize>,
-    x: Acts<'_>,
-    whole: usize,
-    n: usize,
-    y: &mut [f32],
-) {
-    let mut panel: [[Quad; MAX_BLOCK / 4]; 2] = [[[[0; 32]; 2]; MAX_BLOCK / 4]; 2];
-    for (b, rows) in blocks.enumerate() {
-        for (i, record) in w.records(rows).enumerate() {
-            for (quad, bytes) in record.nibbles.iter().enumerate() {
+                multiply_rows::<T, 4, M>(target, all, &record, 0, &tokens, n, y);
+            } else {
                 for half in 0..2 {
-                    let bytes = target.load_bytes(&bytes.as_chunks().0[half]);
-                    target.store_bytes(target.field(bytes, 0, 15), &mut panel[half][quad][0]);
-                    target.store_bytes(target.field(bytes, 4, 15), &mut panel[half][quad][1]);
-                }
-            }
-            for first in (0..whole).step_by(TOKENS) {
-                let tokens = Tokens::<TOKENS>::new(x, first, i * w.block(), w.block());
-                for half in 0..2 {
-                    let codes = |quad: usize| {
-                        let [low, high] = &panel[half][quad];
-                        [target.load_bytes(low), target.load_bytes(high)]
-                    };
-                    multiply_half(target, codes, &record, half, &tokens, n, &mut y[first * n + b * ROWS..]);
+                    let of_half = |step, quad| codes(step, quad, half);
+                    multiply_rows::<T, 2, M>(target, of_half, &record, 2 * half, &tokens, n, y);
                 }
             }
         }
     }
 }
 
-/// What `M` tokens have for one block of k.
+/// `M` tokens, or some of each one's codes: [`SUM`] of them a step.
+#[derive(Clone, Copy)]
 struct Tokens<'a, const M: usize> {
-    codes: [&'a [[i8; 4]]; M],
+    steps: [&'a [[[i8; 4]; QUADS]]; M],
+    sums: [&'a [i16]; M],
     scales: [f32; M],
-    sums: [i16; M],
 }
 
 impl<'a, const M: usize> Tokens<'a, M> {
     #[inline(always)]
-    fn new(x: Acts<'a>, first: usize, from: usize, block: usize) -> Self {
-        let mut tokens = Self { codes: [&[]; M], scales: [0.0; M], sums: [0; M] };
+    fn new(x: Acts<'a>, first: usize) -> Self {
+        let mut tokens = Self { steps: [&[]; M], sums: [&[]; M], scales: [0.0; M] };
         for t in 0..M {
-            tokens.codes[t] = x.codes(first + t)[from..][..block].as_chunks().0;
+            tokens.steps[t] = x.codes(first + t).as_chunks().0.as_chunks().0;
+            tokens.sums[t] = x.sums(first + t);
             tokens.scales[t] = x.scale(first + t);
-            // At most 128 codes of 127.
-            tokens.sums[t] = x.sums(first + t)[from / SUM..][..block / SUM].iter().sum();
         }
         tokens
     }
+
+    #[inline(always)]
+    fn steps(mut self, first: usize, count: usize) -> Self {
+        for t in 0..M {
+            self.steps[t] = &self.steps[t][first..][..count];
+            self.sums[t] = &self.sums[t][first..][..count];
+        }
+        self
+    }
 }
 
-/// Sixteen rows of a record by `M` tokens: one step of their chains, which go on in `y`.
+/// `R` registers of a record's rows, the first of which is `from`, by `M` tokens: one step of their chains, which go on in `y`.
 #[inline(always)]
-fn multiply_half<T: Target, const M: usize>(
+fn multiply_rows<T: Target, const R: usize, const M: usize>(
     target: T,
-    codes: impl Fn(usize) -> [T::Bytes; 2],
+    codes: impl Fn(usize, usize) -> [T::Bytes; R],
     record: &Record<'_>,
-    half: usize,
+    from: usize,
     tokens: &Tokens<'_, M>,
     n: usize,
     y: &mut [f32],
 ) {
-    let mut isums = [[target.splat_i32(0); 2]; M];
-    for first in (0..record.nibbles.len()).step_by(QUADS) {
-        let mut sums = [[target.nothing(); 2]; M];
-        for quad in first..first + QUADS {
-            let codes = codes(quad);
-            for t in 0..M {
-                let x = target.splat_bytes(tokens.codes[t][quad]);
-                for j in 0..2 {
-                    sums[t][j] = target.add_products(sums[t][j], codes[j], x);
+    let mut isums = [[target.splat_i32(0); R]; M];
+    for step in 0..tokens.steps[0].len() {
+        let mut sums = [[target.nothing(); R]; M];
+        each_quad(
+            #[inline(always)]
+            |quad| {
+                let codes = codes(step, quad);
+                for t in 0..M {
+                    let x = target.splat_bytes(tokens.steps[t][step][quad]);
+                    for r in 0..R {
+                        sums[t][r] = target.settled(target.add_products(sums[t][r], codes[r], x));
+                    }
                 }
-            }
-        }
+            },
+        );
         for t in 0..M {
-            for j in 0..2 {
-                isums[t][j] = target.widen(isums[t][j], sums[t][j]);
+            for r in 0..R {
+                isums[t][r] = target.settled_i32(target.widen(isums[t][r], sums[t][r]));
             }
         }
     }
-    for j in 0..2 {
-        let rows = 2 * half + j;
-        let scales = target.load(&record.scales.as_chunks().0[rows]);
-        let zeros = zero_pairs(target, &record.zeros.as_chunks().0[rows]);
-        for t in 0..M {
-            let isum = target.dot_pairs(isums[t][j], zeros, [-tokens.sums[t], 0]);
-            let scaled = target.mul(target.mul(target.to_f32(isum), target.splat(tokens.scales[t])), scales);
-            let y = &mut y[t * n..].as_chunks_mut::<LANES>().0[rows];
-            target.store(target.add(target.load(y), scaled), y);
+    let mut zeros = [zero_pairs(target, &[0; LANES]); R];
+    for r in 0..R {
+        zeros[r] = zero_pairs(target, &record.zeros.as_chunks().0[from + r]);
+    }
+    for t in 0..M {
+        // At most 128 codes of 127.
+        let sum: i16 = tokens.sums[t].iter().sum();
+        let x_scale = target.splat(tokens.scales[t]);
+        let y = &mut y[t * n..].as_chunks_mut::<LANES>().0[from..][..R];
+        for r in 0..R {
+            let scales = target.load(&record.scales.as_chunks().0[from + r]);
+            let isum = target.dot_pairs(isums[t][r], zeros[r], [-sum, 0]);
+            let scaled = target.mul(target.mul(target.to_f32(isum), x_scale), scales);
+            target.store(target.add(target.load(&y[r]), scaled), &mut y[r]);
         }
     }
+}
+
+/// Calls `body` for each of the quads that are added up together: no loop, which the compiler would leave rolled.
+#[inline(always)]
+fn each_quad(mut body: impl FnMut(usize)) {
+    const { assert!(QUADS == 8) };
+    body(0);
+    body(1);
+    body(2);
+    body(3);
+    body(4);
+    body(5);
+    body(6);
+    body(7);
 }
 
 /// Each zero point beside a 0.

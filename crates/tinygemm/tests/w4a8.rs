@@ -120,6 +120,10 @@ fn activations_at_their_edges() {
     assert_eq!((x.codes(5), x.scale(5), x.sums(5)), (&[127, 2][..], 1.0, &[129][..]));
     let x = buffer.quantize(1, 65, &[1.0; 65]).unwrap();
     assert_eq!(x.sums(0), [32 * 127, 32 * 127, 127]);
+    let x = buffer.quantize(3, 33, &[[1.0; 33], [2.0; 33], [-4.0; 33]].concat()).unwrap();
+    let last = x.tokens(1..3);
+    assert_eq!((last.m(), last.k(), last.scale(1)), (2, 33, 4.0 / 127.0));
+    assert_eq!((last.codes(1), last.sums(1)), (x.codes(2), x.sums(2)));
     let error = buffer.quantize(2, 3, &[0.0; 5]).unwrap_err();
     assert_eq!(error.to_string(), "int8 activations: elements: expected 6, found 5");
     assert!(buffer.quantize(usize::MAX, 3, &[]).is_err());

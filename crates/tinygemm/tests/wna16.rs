@@ -4,8 +4,42 @@ mod common;
 
 use common::Random;
 use half::bf16;
-use keepq_tinygemm::LayoutError;
 use keepq_tinygemm::wna16::{Weights, Zeros, pack};
+use keepq_tinygemm::{LayoutError, SLAB_HALF};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    /// For all legal small shapes: up to five words of rows, up to two groups.
+    #[test]
+    fn codes_come_back_one_by_one_and_by_slabs(seed in any::<u64>()) {
+        let mut random = Random(seed);
+        for group in [32, 64, 128, 256] {
+            for (n, k) in (0..=5).flat_map(|words| (0..=2).map(move |groups| (16 * words, groups * group))) {
+                let (codes, scales) = (random.codes(n * k), random.bf16s(k / group * n));
+                let mut words = vec![0xa5; n * k / 2];
+                pack(n, k, &codes, &mut words).unwrap();
+                let w = Weights::new((n, k), group, &words, &scales, Zeros::Eight).unwrap();
+                prop_assert_eq!(w.bytes(), words.len() + 2 * scales.len());
+                prop_assert!((0..n * k).all(|i| w.code(i / k, i % k) == Some(codes[i])));
+                let mut rows: Vec<usize> = Vec::new();
+                for slab in w.slabs(0, n) {
+                    for (lane, row) in slab.rows() {
+                        for i in 0..k {
+                            let column = if slab.is_whole() { slab.column::<true>(i) } else { slab.column::<false>(i) };
+                            let byte = column.as_flattened()[lane % SLAB_HALF];
+                            prop_assert_eq!(byte >> (lane / SLAB_HALF * 4) & 15, codes[row * k + i]);
+                        }
+                        rows.push(row);
+                    }
+                }
+                rows.sort_unstable();
+                prop_assert_eq!(rows, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+}
 
 #[test]
 fn codes_zero_points_and_results_follow_the_picture() {

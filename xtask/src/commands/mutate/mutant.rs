@@ -14,6 +14,7 @@ const TABLES: [&str; 8] = [
     include_str!("mutants/dot.toml"),
     include_str!("mutants/octets.toml"),
     include_str!("mutants/tinygemm.toml"),
+    include_str!("mutants/simd.toml"),
     include_str!("mutants/gemm.toml"),
     include_str!("mutants/gguf.toml"),
 ];
