@@ -23,6 +23,7 @@
     reason = "lanes of several arrays move together; iterators hide that from the compiler too"
 )]
 
+mod int8;
 mod tier;
 mod w4a16;
 mod w4a8;
