@@ -1,6 +1,6 @@
 //! [`Portable`]: what every machine can do, and what the operations of a target mean.
 
-use keepq_blocks::F16;
+use keepq_blocks::{Bf16, F16};
 
 use crate::float::reduce;
 use crate::{LANES, Target, Way};
@@ -210,11 +210,21 @@ impl Target for Portable {
     }
 
     #[inline(always)]
-    fn widen_nibbles(self, x: [u8; 16]) -> [[f32; LANES]; 4] {
+    fn to_bf16(self, mut x: [f32; LANES]) -> [f32; LANES] {
+        for x in &mut x {
+            *x = Bf16::from_f32(*x).to_f32();
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn widen_nibbles(self, x: [[u8; 8]; 2]) -> [[f32; LANES]; 4] {
         let mut wide = [[0.0; LANES]; 4];
-        for (i, byte) in x.into_iter().enumerate() {
-            wide[i / LANES][i % LANES] = f32::from(byte & 15);
-            wide[2 + i / LANES][i % LANES] = f32::from(byte >> 4);
+        for half in 0..2 {
+            for (lane, byte) in x[half].into_iter().enumerate() {
+                wide[half][lane] = f32::from(byte & 15);
+                wide[2 + half][lane] = f32::from(byte >> 4);
+            }
         }
         wide
     }

@@ -62,8 +62,11 @@ pub trait Target: Copy {
     /// The nearest binary16 numbers, ties to even; any NaN becomes some NaN.
     fn narrow_f16(self, x: Self::F32s) -> [F16; LANES];
 
-    /// Low nibbles of sixteen bytes, then high nibbles, as floats.
-    fn widen_nibbles(self, x: [u8; 16]) -> [Self::F32s; 4];
+    /// The nearest bf16 numbers, ties to even, as floats; any NaN becomes some NaN.
+    fn to_bf16(self, x: Self::F32s) -> Self::F32s;
+
+    /// Low nibbles of two times eight bytes, then high nibbles, as floats.
+    fn widen_nibbles(self, x: [[u8; 8]; 2]) -> [Self::F32s; 4];
 
     /// `x - by` in each byte, wrapping.
     fn sub_bytes(self, x: Self::Bytes, by: u8) -> Self::Bytes;

@@ -36,6 +36,15 @@ pub enum MatmulError {
         /// Slices of the stack.
         slices: usize,
     },
+    /// `x` is not `m * k` elements.
+    WrongInput {
+        /// Tokens.
+        m: usize,
+        /// Elements of the reduction axis.
+        k: usize,
+        /// Elements of `x`.
+        found: usize,
+    },
     /// `y` is not `m * n` elements.
     WrongOutput {
         /// Tokens, or routes.
@@ -55,6 +64,9 @@ impl fmt::Display for MatmulError {
             Self::Stack(error) => error.fmt(f),
             Self::NoSuchRow { route, row, m } => write!(f, "route {route} takes row {row} of {m}"),
             Self::NoSuchSlice { route, slice, slices } => write!(f, "route {route} leads to slice {slice} of {slices}"),
+            Self::WrongInput { m, k, found } => {
+                write!(f, "{m} tokens of {k} activations are no input of {found} elements")
+            }
             Self::WrongOutput { m, n, found } => {
                 write!(f, "{m} rows of {n} features are no output of {found} elements")
             }

@@ -30,6 +30,9 @@
 //! How weights are held is the caller's choice, a [`Residency`]: a [`Weight`] or a [`WeightStack`] are the file's own
 //! blocks, or what was expanded because the caller said so.
 //!
+//! With the feature `tinygemm` the same driver multiplies by weights of the 4-bit paths beside GGUF: `Driver::matmul_w4a16`,
+//! `matmul_w4a8`, `matmul_int4` and `matmul_wna16`.
+//!
 //! Threads belong to an [`Executor`]: [`Serial`], a [`Team`] (the default for more than one thread) or [`Rayon`]. Every
 //! entry into a pool from outside costs microseconds: run a whole forward pass inside one [`Executor::enter`].
 #![deny(unsafe_code)]
@@ -44,6 +47,8 @@ mod operands;
 mod pieces;
 mod routing;
 mod scratch;
+#[cfg(feature = "tinygemm")]
+mod tinygemm;
 mod weight;
 mod weight_stack;
 
@@ -55,5 +60,7 @@ pub use executor::{
 };
 pub use indexed::Route;
 pub use scratch::Scratch;
+#[cfg(feature = "tinygemm")]
+pub use tinygemm::{W4A16Switches, W4A16Weight};
 pub use weight::{Reason, Residency, ResidencyError, Weight};
 pub use weight_stack::WeightStack;

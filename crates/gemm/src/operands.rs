@@ -70,6 +70,8 @@ pub(crate) enum Operands<'a> {
         m: usize,
         w: KnMatrix<'a>,
     },
+    #[cfg(feature = "tinygemm")]
+    FourBit(crate::tinygemm::Pair<'a>),
 }
 
 impl Operands<'_> {
@@ -78,6 +80,8 @@ impl Operands<'_> {
             Self::Nk(product) => product.x().m(),
             Self::Interleaved(product) => product.x().m(),
             Self::Kn { m, .. } => *m,
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(pair) => pair.m(),
         }
     }
 
@@ -86,6 +90,8 @@ impl Operands<'_> {
             Self::Nk(product) => product.w().n(),
             Self::Interleaved(product) => product.w().n(),
             Self::Kn { w, .. } => w.n(),
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(pair) => pair.n(),
         }
     }
 
@@ -94,6 +100,8 @@ impl Operands<'_> {
             Self::Nk(product) => product.w().k(),
             Self::Interleaved(product) => product.w().k(),
             Self::Kn { w, .. } => w.k(),
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(pair) => pair.k(),
         }
     }
 
@@ -104,6 +112,8 @@ impl Operands<'_> {
             Self::Nk(product) => row_bytes(product.w().ty(), product.w().k()),
             Self::Interleaved(product) => row_bytes(product.w().ty(), product.w().k()),
             Self::Kn { w, .. } => row_bytes(GgmlType::BF16, w.k()),
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(pair) => pair.row_bytes(),
         }
     }
 
@@ -112,6 +122,8 @@ impl Operands<'_> {
         match self {
             Self::Nk(_) | Self::Interleaved(_) => tier.strip_rows(tokens),
             Self::Kn { .. } => kn::COLUMNS,
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(_) => crate::tinygemm::STRIP,
         }
     }
 
@@ -132,6 +144,8 @@ impl Operands<'_> {
                 let x = &x[tokens.start * w.k()..tokens.end * w.k()];
                 tier.kn_strip(x, *w, columns, out, partial);
             }
+            #[cfg(feature = "tinygemm")]
+            Self::FourBit(pair) => pair.multiply(tier, columns, tokens, out),
         }
     }
 }
@@ -164,6 +178,8 @@ impl<'a> Job<'a> {
             Operands::Nk(product) => worker.kernel.fit(product),
             Operands::Interleaved(product) => worker.kernel.fit(product),
             Operands::Kn { .. } => worker.fit_partial(tokens * kn::SCRATCH),
+            #[cfg(feature = "tinygemm")]
+            Operands::FourBit(_) => {}
         }
     }
 

@@ -13,19 +13,29 @@ use crate::routing::Routing;
 pub struct Scratch {
     pub(crate) workers: Workers,
     pub(crate) routing: Routing,
+    #[cfg(feature = "tinygemm")]
+    pub(crate) floats: crate::tinygemm::Floats,
 }
 
 impl Scratch {
     /// An empty scratch.
     #[must_use]
     pub const fn new() -> Self {
-        Self { workers: Workers(Vec::new()), routing: Routing::new() }
+        Self {
+            workers: Workers(Vec::new()),
+            routing: Routing::new(),
+            #[cfg(feature = "tinygemm")]
+            floats: crate::tinygemm::Floats::new(),
+        }
     }
 
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.workers.bytes() + self.routing.bytes()
+        let bytes = self.workers.bytes() + self.routing.bytes();
+        #[cfg(feature = "tinygemm")]
+        let bytes = bytes + self.floats.bytes();
+        bytes
     }
 }
 
@@ -54,7 +64,7 @@ impl Worker {
     }
 }
 
-fn grow(memory: &mut Vec<f32>, len: usize) {
+pub(crate) fn grow(memory: &mut Vec<f32>, len: usize) {
     if memory.len() < len {
         memory.resize(len, 0.0);
     }

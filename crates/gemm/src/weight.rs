@@ -103,6 +103,8 @@ pub enum Reason {
     NoKernel,
     /// It is not expanded: its rows are interleaved, as the residency says.
     Interleaved,
+    /// Codes of 4 bits row by row, beside the packed ones or instead of them.
+    RowMajor,
 }
 
 impl fmt::Display for Reason {
@@ -111,6 +113,7 @@ impl fmt::Display for Reason {
             Self::Asked => "asked for",
             Self::NoKernel => "no kernel",
             Self::Interleaved => "interleaved",
+            Self::RowMajor => "row-major copy",
         })
     }
 }

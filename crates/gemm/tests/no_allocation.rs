@@ -2,6 +2,10 @@
 #![allow(unsafe_code, reason = "an allocator that counts is an unsafe trait's implementation")]
 
 mod common;
+#[cfg(feature = "tinygemm")]
+#[allow(dead_code, reason = "no path is defined here")]
+#[path = "tinygemm/weights.rs"]
+mod weights;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -228,4 +232,32 @@ fn a_buffer_that_has_grown() {
         }
     });
     assert_eq!(found, 0);
+}
+
+/// The 4-bit paths beside GGUF, whose scratch holds activations and results of 16 bits as floats too.
+#[cfg(feature = "tinygemm")]
+#[test]
+fn products_of_4_bit_weights() {
+    use half::bf16;
+    use keepq_gemm::W4A16Weight;
+
+    let weights = weights::Weights::new(160, 256, 64);
+    let (x, mut scratch, mut buffer) = (vec![1.0; 40 * 256], Scratch::new(), keepq_tinygemm::ActBuf::new());
+    let driver = Driver::new(Tier::best(), &Serial);
+    for m in [40, 1, 0] {
+        let (x, mut y) = (&x[..m * 256], vec![0.0; m * 160]);
+        let (narrow, mut narrow_y) = (vec![bf16::ONE; m * 256], vec![bf16::ZERO; m * 160]);
+        let found = allocations(|| {
+            for layout in 0..3 {
+                let w = W4A16Weight::from(weights.w4a16(layout));
+                driver.matmul_w4a16_f32(m, x, &w, &mut y, &mut scratch).unwrap();
+                driver.matmul_w4a16(m, &narrow, &w, &mut narrow_y, &mut scratch).unwrap();
+            }
+            driver.matmul_wna16(m, x, weights.wna16(), &mut y, &mut scratch).unwrap();
+            let acts = driver.tier().quantize_tokens(&mut buffer, m, 256, x).unwrap();
+            driver.matmul_w4a8(acts, weights.w4a8(), &mut y, &mut scratch).unwrap();
+            driver.matmul_int4(acts, &weights.int4, &mut y, &mut scratch).unwrap();
+        });
+        assert_eq!(found, 0, "m = {m}");
+    }
 }

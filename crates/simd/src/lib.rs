@@ -16,16 +16,18 @@
 //! `x86-64-v3` gives the bodies its own operations on eight lanes ([`keepq_dot::Target`]): products of bytes, shuffles,
 //! fused multiply-add, conversion from binary16.
 //!
-//! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`], [`Tier::w4a8_strip`].
+//! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`],
+//! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`].
 #![deny(unsafe_code)]
 #![allow(
     clippy::needless_range_loop,
     reason = "lanes of several arrays move together; iterators hide that from the compiler too"
 )]
 
+mod by_floats;
+mod int4;
 mod int8;
 mod tier;
-mod w4a16;
 mod w4a8;
 #[cfg(target_arch = "x86_64")]
 #[allow(

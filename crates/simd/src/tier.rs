@@ -3,12 +3,14 @@
 use std::fmt;
 use std::ops::Range;
 
+use half::bf16;
 use keepq_act::{ActBuf, ActError, ActFormat, ActRows, Encoding};
 use keepq_blocks::F16;
 use keepq_dot::kn::{self, KnMatrix};
 use keepq_dot::rows::{self, KvHead, KvLayout, Queries};
 use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
-use keepq_tinygemm::{Acts, w4a8, w4a16};
+use keepq_tinygemm::int4::QuantizedMatrixQ4;
+use keepq_tinygemm::{Acts, LayoutError, w4a8, w4a16, wna16};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
@@ -201,7 +203,81 @@ impl Tier {
         y: &mut [f32],
         dequant_threshold: usize,
     ) {
-        on_target!(self, target => crate::w4a16::strip(target, w, rows, x, y, dequant_threshold));
+        on_target!(self, target => crate::by_floats::w4a16(target, w, rows, x, y, dequant_threshold));
+    }
+
+    /// [`w4a16_strip`](Self::w4a16_strip) of the same weights row by row, by panels for any number of tokens: the path through a copy.
+    ///
+    /// The results are those of the layout whose `arithmetic` it is. Rows may begin and end anywhere.
+    ///
+    /// # Panics
+    /// Where there are no such rows, or `x` is not `m * k` and `y` not `m * rows.len()` long for any m.
+    pub fn w4a16_row_major_strip(
+        self,
+        arithmetic: w4a16::Layout,
+        w: w4a16::RowMajor<'_>,
+        rows: Range<usize>,
+        x: &[f32],
+        y: &mut [f32],
+    ) {
+        on_target!(self, target => crate::by_floats::row_major(target, arithmetic, w, rows, x, y));
+    }
+
+    /// [`wna16::Weights::multiply`] by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.
+    ///
+    /// # Panics
+    /// Where `rows` do not begin and end with words, or `x` is not `m * k` and `y` not `m * rows.len()` long for any m.
+    pub fn wna16_strip(self, w: wna16::Weights<'_>, rows: Range<usize>, x: &[f32], y: &mut [f32]) {
+        on_target!(self, target => crate::by_floats::wna16(target, w, rows, x, y));
+    }
+
+    /// [`linear_q4`](keepq_tinygemm::int4::linear_q4) by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.
+    ///
+    /// # Panics
+    /// Where there are no such rows, the activations have another k, or `y` is not `m * rows.len()` long.
+    pub fn int4_strip(self, w: &QuantizedMatrixQ4, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+        on_target!(self, target => crate::int4::strip(target, w, rows, x, y));
+    }
+
+    /// [`keepq_tinygemm::ActBuf::quantize`] on this tier: the int8 activations of W4A8 and int4.
+    ///
+    /// # Errors
+    /// As [`keepq_tinygemm::ActBuf::quantize`].
+    pub fn quantize_tokens<'a>(
+        self,
+        buffer: &'a mut keepq_tinygemm::ActBuf,
+        m: usize,
+        k: usize,
+        x: &[f32],
+    ) -> Result<Acts<'a>, LayoutError> {
+        buffer.quantize_by(m, k, x, |mut tokens| {
+            on_target!(self, target => target.run(
+                #[inline(always)]
+                || tokens.encode()
+            ));
+        })
+    }
+
+    /// [`keepq_tinygemm::widen`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_tinygemm::widen`].
+    pub fn widen_bf16(self, x: &[bf16], to: &mut [f32]) {
+        on_target!(self, target => target.run(
+            #[inline(always)]
+            || keepq_tinygemm::widen(x, to)
+        ));
+    }
+
+    /// [`keepq_tinygemm::narrow`] on this tier.
+    ///
+    /// # Panics
+    /// As [`keepq_tinygemm::narrow`].
+    pub fn narrow_bf16(self, y: &[f32], to: &mut [bf16]) {
+        on_target!(self, target => target.run(
+            #[inline(always)]
+            || keepq_tinygemm::narrow(y, to)
+        ));
     }
 
     /// [`w4a8::Weights::multiply`] by some rows of weights, with the same bits: `y[t * rows.len() + r]`, overwritten.

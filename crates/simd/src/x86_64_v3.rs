@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m128i, __m256, __m256i, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm256_cvtph_ps, _mm256_cvtps_ph,
+    __m128i, __m256, __m256i, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _MM_HINT_T1, _mm256_cvtph_ps, _mm256_cvtps_ph,
 };
 
 use keepq_blocks::F16;
@@ -205,9 +205,21 @@ impl Target for X86_64V3 {
         narrow
     }
 
+    #[inline(always)]
+    fn to_bf16(self, x: __m256) -> __m256 {
+        let bits: __m256i = pulp::cast(x);
+        let odd = self.avx2._mm256_and_si256(self.avx2._mm256_srli_epi32::<16>(bits), self.avx._mm256_set1_epi32(1));
+        let half = self.avx2._mm256_add_epi32(odd, self.avx._mm256_set1_epi32(0x7fff));
+        let rounded = self.avx2._mm256_add_epi32(bits, half);
+        let upper = self.avx2._mm256_and_si256(rounded, self.avx._mm256_set1_epi32(0xffff_0000_u32.cast_signed()));
+        // Adding would carry a NaN's bits into its sign.
+        let is_nan = self.avx._mm256_cmp_ps::<_CMP_UNORD_Q>(x, x);
+        self.avx._mm256_blendv_ps(pulp::cast(upper), x, is_nan)
+    }
+
     // Bytes are widened before they are split: the loads do it.
     #[inline(always)]
-    fn widen_nibbles(self, x: [u8; 16]) -> [__m256; 4] {
+    fn widen_nibbles(self, x: [[u8; 8]; 2]) -> [__m256; 4] {
         let [low, high]: [u64; 2] = pulp::cast(x);
         let wide = [low, high].map(|eight| self.avx2._mm256_cvtepu8_epi32(pulp::cast([eight, 0])));
         let low = |x| self.avx2._mm256_and_si256(x, self.avx._mm256_set1_epi32(15));

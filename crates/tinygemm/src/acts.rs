@@ -1,6 +1,7 @@
 //! [`Acts`]: int8 activations with one scale a token.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::LayoutError;
 use crate::error::check_length;
@@ -32,6 +33,22 @@ impl<'a> Acts<'a> {
     #[must_use]
     pub const fn k(&self) -> usize {
         self.k
+    }
+
+    /// Some of the tokens.
+    ///
+    /// # Panics
+    /// Where `range` passes `m`.
+    #[must_use]
+    pub fn tokens(&self, range: Range<usize>) -> Self {
+        let (k, sums) = (self.k, self.k.div_ceil(SUM));
+        Self {
+            m: range.len(),
+            k,
+            codes: &self.codes[range.start * k..range.end * k],
+            scales: &self.scales[range.clone()],
+            sums: &self.sums[range.start * sums..range.end * sums],
+        }
     }
 
     /// The codes of token `t`.
@@ -99,24 +116,66 @@ impl ActBuf {
     /// # Errors
     /// [`LayoutError::TooLarge`] and [`LayoutError::Length`] where `x` is not `m * k` long.
     pub fn quantize(&mut self, m: usize, k: usize, x: &[f32]) -> Result<Acts<'_>, LayoutError> {
+        self.quantize_by(m, k, x, |mut tokens| tokens.encode())
+    }
+
+    /// [`quantize`](Self::quantize) by `run`, which has to call [`TokensMut::encode`]: compiled for an instruction set, for example.
+    ///
+    /// # Errors
+    /// As [`quantize`](Self::quantize).
+    pub fn quantize_by(
+        &mut self,
+        m: usize,
+        k: usize,
+        x: &[f32],
+        run: impl FnOnce(TokensMut<'_>),
+    ) -> Result<Acts<'_>, LayoutError> {
         const FORMAT: &str = "int8 activations";
         let expected = m.checked_mul(k).ok_or(LayoutError::TooLarge { format: FORMAT, n: m, k })?;
         check_length(FORMAT, "elements", expected, x.len())?;
-        self.codes.clear();
-        self.scales.clear();
-        self.sums.clear();
-        for t in 0..m {
-            let token = &x[t * k..][..k];
-            let (amax, finite) =
-                token.iter().fold((1e-7_f32, true), |(amax, finite), x| (amax.max(x.abs()), finite & x.is_finite()));
-            let inverse = 127.0 / amax;
-            self.scales.push(if finite { amax / 127.0 } else { f32::NAN });
-            // Within 127 and a rounding error, so that the nearest integer is within 127.
-            let code = |x: &f32| if finite { libm::rintf(x * inverse) as i8 } else { 0 };
-            self.codes.extend(token.iter().map(code));
-            let codes = &self.codes[t * k..];
-            self.sums.extend(codes.chunks(SUM).map(|codes| codes.iter().map(|&code| i16::from(code)).sum::<i16>()));
+        let sums = m * k.div_ceil(SUM);
+        self.codes.resize(self.codes.len().max(m * k), 0);
+        self.scales.resize(self.scales.len().max(m), 0.0);
+        self.sums.resize(self.sums.len().max(sums), 0);
+        let (codes, scales, sums) = (&mut self.codes[..m * k], &mut self.scales[..m], &mut self.sums[..sums]);
+        run(TokensMut { k, x, codes, scales, sums });
+        Ok(Acts { m, k, codes, scales, sums })
+    }
+}
+
+/// Tokens that are to be quantized.
+#[derive(Debug)]
+pub struct TokensMut<'a> {
+    k: usize,
+    x: &'a [f32],
+    codes: &'a mut [i8],
+    scales: &'a mut [f32],
+    sums: &'a mut [i16],
+}
+
+impl TokensMut<'_> {
+    /// Quantizes all of them.
+    #[inline(always)]
+    pub fn encode(&mut self) {
+        let (k, sums) = (self.k, self.k.div_ceil(SUM));
+        for (t, scale) in self.scales.iter_mut().enumerate() {
+            let (x, codes) = (&self.x[t * k..][..k], &mut self.codes[t * k..][..k]);
+            // Magnitudes have the order of their bits, and infinities and NaN are above all others.
+            let largest = x.iter().fold(0, |largest, x| largest.max(x.abs().to_bits()));
+            if f32::from_bits(largest).is_finite() {
+                let amax = f32::from_bits(largest).max(1e-7);
+                let inverse = 127.0 / amax;
+                *scale = amax / 127.0;
+                // Beside 1.5 * 2^23 a float's last bit is 1: adding rounds to the nearest integer, halves to even, and leaves its last bits
+                // there. It is within 127 and a rounding error.
+                codes.iter_mut().zip(x).for_each(|(code, x)| *code = (x * inverse + 12_582_912.0).to_bits() as i8);
+            } else {
+                *scale = f32::NAN;
+                codes.fill(0);
+            }
+            for (sum, codes) in self.sums[t * sums..][..sums].iter_mut().zip(codes.chunks(SUM)) {
+                *sum = codes.iter().map(|&code| i16::from(code)).sum();
+            }
         }
-        Ok(Acts { m, k, codes: &self.codes, scales: &self.scales, sums: &self.sums })
     }
 }

@@ -6,6 +6,7 @@ use half::bf16;
 ///
 /// # Panics
 /// Where the lengths differ.
+#[inline(always)]
 pub fn widen(x: &[bf16], to: &mut [f32]) {
     assert_eq!(x.len(), to.len(), "as many floats as numbers");
     to.iter_mut().zip(x).for_each(|(to, x)| *to = x.to_f32());
@@ -15,6 +16,7 @@ pub fn widen(x: &[bf16], to: &mut [f32]) {
 ///
 /// # Panics
 /// Where the lengths differ.
+#[inline(always)]
 pub fn narrow(y: &[f32], to: &mut [bf16]) {
     assert_eq!(y.len(), to.len(), "as many numbers as floats");
     to.iter_mut().zip(y).for_each(|(to, y)| *to = bf16::from_f32(*y));

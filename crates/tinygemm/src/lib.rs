@@ -35,10 +35,12 @@ mod acts;
 mod bf16s;
 mod error;
 pub mod int4;
+mod slab;
 pub mod w4a16;
 pub mod w4a8;
 pub mod wna16;
 
-pub use acts::{ActBuf, Acts, SUM};
+pub use acts::{ActBuf, Acts, SUM, TokensMut};
 pub use bf16s::{narrow, widen};
 pub use error::LayoutError;
+pub use slab::{SLAB_HALF, SLAB_ROWS, Slab};

@@ -72,6 +72,17 @@ pub enum PackedError {
         /// The code.
         code: u8,
     },
+    /// Packed bytes without a tag are not what the weights beside them are in AVX-512's layout.
+    OtherCode {
+        /// The row of the first difference, of `n`.
+        row: usize,
+        /// Its column, of `k`.
+        column: usize,
+        /// The code of the weights.
+        expected: u8,
+        /// What is packed.
+        found: u8,
+    },
 }
 
 impl fmt::Display for PackedError {
@@ -97,6 +108,12 @@ impl fmt::Display for PackedError {
             }
             Self::CodeOutOfRange { row, column, code } => {
                 write!(f, "int4pack: row {row}, column {column}: code {code} is above 15")
+            }
+            Self::OtherCode { row, column, expected, found } => {
+                write!(
+                    f,
+                    "int4pack: not in AVX-512's layout: row {row}, column {column}: expected {expected}, found {found}"
+                )
             }
         }
     }

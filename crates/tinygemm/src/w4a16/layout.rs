@@ -26,14 +26,18 @@ impl Layout {
         }
     }
 
+    /// Whether low and high nibbles of a block of `width` rows are its first and its second half, and not pairs of rows.
+    pub(super) fn splits_halves(self, width: usize) -> bool {
+        self != Self::Scalar && width == self.block()
+    }
+
     /// Where `row` lies among the bytes of `n` rows of `k` codes. `row < n`, `n` a multiple of 16.
     pub(super) fn nibbles(self, n: usize, k: usize, row: usize) -> Nibbles {
         let block = self.block();
         let n0 = row / block * block;
         let width = block.min(n - n0);
         let (half, i) = (width / 2, row - n0);
-        let split_halves = self != Self::Scalar && width == block;
-        let (d, high) = if split_halves { (i % half, i >= half) } else { (i / 2, i % 2 == 1) };
+        let (d, high) = if self.splits_halves(width) { (i % half, i >= half) } else { (i / 2, i % 2 == 1) };
         Nibbles { first: n0 / 2 * k + d, stride: half, shift: if high { 4 } else { 0 } }
     }
 }

@@ -63,12 +63,10 @@ mod error;
 mod layout;
 mod packed;
 mod row_major;
-mod slab;
 mod weights;
 
 pub use error::PackedError;
 pub use layout::Layout;
 pub use packed::{Packed, pack, packed_bytes};
 pub use row_major::{RowMajor, pack_row_major};
-pub use slab::{SLAB_ROWS, Slab};
 pub use weights::Weights;

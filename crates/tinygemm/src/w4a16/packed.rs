@@ -2,6 +2,7 @@
 
 use super::PackedError;
 use super::layout::{Layout, Nibbles};
+use crate::{SLAB_HALF, Slab};
 
 /// Packed codes `w[n,k]` where they lie, with the layout they are in.
 ///
@@ -92,6 +93,34 @@ impl Packed<'_> {
     /// [`PackedError::PackedLength`] where `out` has another length than these bytes.
     pub fn repack<'b>(&self, layout: Layout, out: &'b mut [u8]) -> Result<Packed<'b>, PackedError> {
         pack_rows(layout, self.n, self.k, |row| self.codes(row), out)
+    }
+}
+
+impl<'a> Packed<'a> {
+    /// The slabs of the blocks of rows from row `first`, which begins a block, up to row `end`, which ends one.
+    ///
+    /// # Panics
+    /// Where `first` begins no block or `end` ends none.
+    pub fn slabs(&self, first: usize, end: usize) -> impl Iterator<Item = Slab<'a>> + use<'a> {
+        let Self { layout, n, k, bytes } = *self;
+        let block = layout.block();
+        assert!(first.is_multiple_of(block) || first == n, "row {first} begins no block of {block} in {n} rows");
+        assert!(end.is_multiple_of(block) || end == n, "row {end} ends no block of {block} in {n} rows");
+        assert!(first <= end && end <= n, "rows {first} to {end} of {n}");
+        (first..end).step_by(block).flat_map(move |n0| {
+            let width = block.min(n - n0);
+            let half = width / 2;
+            let of_block = &bytes[n0 / 2 * k..][..half * k];
+            let from = move |d: usize| of_block.get(d..).unwrap_or_default();
+            let split_halves = layout.splits_halves(width);
+            (0..half).step_by(SLAB_HALF).map(move |d| Slab {
+                bytes: [from(d), from(d + SLAB_HALF / 2)],
+                stride: half,
+                first: if split_halves { [n0 + d, n0 + half + d] } else { [n0 + 2 * d, n0 + 2 * d + 1] },
+                step: if split_halves { 1 } else { 2 },
+                width: SLAB_HALF.min(half - d),
+            })
+        })
     }
 }
 

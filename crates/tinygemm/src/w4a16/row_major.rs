@@ -69,6 +69,22 @@ impl<'a> RowMajor<'a> {
         self.group
     }
 
+    /// Bytes of codes, scales and zeros.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.packed.len() + size_of_val(self.scales) + size_of_val(self.zeros)
+    }
+
+    /// The packed codes of row `n`, the `k / group` scales and as many zeros; `None` where there is no such row.
+    #[must_use]
+    pub fn parts(&self, n: usize) -> Option<(&'a [u8], &'a [bf16], &'a [bf16])> {
+        let (bytes, groups) = (self.k / 2, self.k / self.group);
+        (n < self.n).then(|| {
+            let of_groups = n * groups..(n + 1) * groups;
+            (&self.packed[n * bytes..][..bytes], &self.scales[of_groups.clone()], &self.zeros[of_groups])
+        })
+    }
+
     /// The `k` codes of row `n`; `None` where there is no such row.
     #[must_use]
     pub fn row(&self, n: usize) -> Option<impl Iterator<Item = u8> + use<'a>> {
@@ -98,6 +114,35 @@ impl<'a> RowMajor<'a> {
             *pair = [self.scales[at], self.zeros[at]];
         }
         Weights::new(pack_rows(layout, self.n, self.k, |row| self.codes(row), bytes)?, self.group, scales)
+    }
+}
+
+impl<'a> Weights<'a> {
+    /// Packed codes that no tag says the layout of, beside the weights that they were packed from; `scales` as in [`Weights::new`].
+    ///
+    /// They are taken for AVX-512's where n is a multiple of its block, and compared code by code, so that bytes of another layout are never
+    /// multiplied by. Else nothing says how the last block lies: `None`.
+    ///
+    /// # Errors
+    /// [`PackedError::PackedLength`], [`PackedError::ScalesLength`], and [`PackedError::OtherCode`] for the first that `plain` has not.
+    pub fn untagged(
+        packed: &'a [u8],
+        scales: &'a [[bf16; 2]],
+        plain: &RowMajor<'_>,
+    ) -> Result<Option<Self>, PackedError> {
+        let (layout, n, k) = (Layout::Avx512, plain.n, plain.k);
+        if !n.is_multiple_of(layout.block()) {
+            return Ok(None);
+        }
+        let w = Self::new(Packed::new(layout, n, k, packed)?, plain.group, scales)?;
+        for row in 0..n {
+            for (column, (found, expected)) in w.packed().codes(row).zip(plain.codes(row)).enumerate() {
+                if found != expected {
+                    return Err(PackedError::OtherCode { row, column, expected, found });
+                }
+            }
+        }
+        Ok(Some(w))
     }
 }
 

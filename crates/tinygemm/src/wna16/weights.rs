@@ -3,8 +3,8 @@
 use half::bf16;
 
 use super::{FORMAT, ROWS};
-use crate::LayoutError;
 use crate::error::{check_codes, check_length, is_group};
+use crate::{LayoutError, SLAB_HALF, Slab};
 
 /// The zero points of [`Weights`].
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,43 @@ impl<'a> Weights<'a> {
     #[must_use]
     pub const fn group(&self) -> usize {
         self.group
+    }
+
+    /// Bytes of words, scales and zero points: all that the weights take.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        let zeros = match self.zeros {
+            Zeros::Eight => 0,
+            Zeros::Packed(zeros) => size_of_val(zeros),
+        };
+        size_of_val(self.words) + size_of_val(self.scales) + zeros
+    }
+
+    /// The scales of group `g`, a row each.
+    ///
+    /// # Panics
+    /// Where there is no such group.
+    #[must_use]
+    pub fn scales(&self, g: usize) -> &'a [bf16] {
+        &self.scales[g * self.n..][..self.n]
+    }
+
+    /// The slabs of rows `first` to `end`, which begin and end words: two words of each column, or the last one.
+    ///
+    /// # Panics
+    /// Where these are not so many rows, or begin or end no word.
+    pub fn slabs(&self, first: usize, end: usize) -> impl Iterator<Item = Slab<'a>> + use<'a> {
+        assert!(first.is_multiple_of(ROWS) && end.is_multiple_of(ROWS), "rows {first} to {end}: not of whole words");
+        assert!(first <= end && end <= self.n, "rows {first} to {end} of {}", self.n);
+        let (words, k) = (self.words, self.k);
+        let of_word = move |row: usize| if row < end { words[row / ROWS * k..][..k].as_flattened() } else { &[] };
+        (first..end).step_by(2 * SLAB_HALF).map(move |row| Slab {
+            bytes: [of_word(row), of_word(row + ROWS)],
+            stride: ROWS / 2,
+            first: [row, row + 1],
+            step: 2,
+            width: SLAB_HALF.min((end - row) / 2),
+        })
     }
 
     /// The code at `w[n,k]`; `None` where there is no such row or column.

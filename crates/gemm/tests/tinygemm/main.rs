@@ -1,0 +1,6 @@
+//! The 4-bit paths in the driver: bits for any m, thread count and tier, copies and what they are reported as, refusals, allocations.
+
+mod bit_equality;
+mod copies;
+mod refusals;
+mod weights;
