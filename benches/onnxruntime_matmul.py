@@ -1,27 +1,21 @@
 """ONNX Runtime's MatMulNBits (4 bits, accuracy level 4) for `cargo xtask bench --kernels --onnxruntime PYTHON`.
 
-A request a line on standard input, an answer a line on standard output, JSON both: see xtask's `peer_process.rs`. Before them a line
-that says which version this is. Needs onnxruntime, onnx and numpy.
+Needs onnxruntime, onnx and numpy.
 """
 
-import json
-import os
-import sys
-import time
+import peer
 
 try:
     import numpy as np
     import onnx
     import onnxruntime
 except ImportError as error:
-    sys.exit(f"error: this Python cannot run ONNX Runtime: {error}")
+    peer.missing(error)
 
 BITS = 4
 # int8 activations, the fastest that there is.
 ACCURACY_LEVEL = 4
 BLOCKS = (32, 128)
-# A turn that would make more repetitions than this ends before its seconds do.
-MOST = 1000
 
 
 def quantize(rows, block):
@@ -85,10 +79,9 @@ def prepare(case, data):
         repeat = -(-n // len(rows))
         all_packed, all_scales = (np.concatenate([part] * repeat)[:n] for part in (packed, scales))
         run = session(all_packed, all_scales, case, block, data["copies"])
-        side = {"run": run, "feed": {"A": x}, "copies": data["copies"]}
-        y = run.run(None, side["feed"])[0]
+        y = run.run(None, {"A": x})[0]
         setting = f"block {block}"
-        sides[setting] = side
+        sides[setting] = lambda run=run: run.run(None, {"A": x})
         prepared.append(
             {
                 "setting": setting,
@@ -97,68 +90,15 @@ def prepare(case, data):
                 "sample": y[data["tokens"]].reshape(-1).tolist(),
             }
         )
-    return sides, prepared
-
-
-def processor_time():
-    """Nanoseconds running and waiting for a processor of each thread, as Linux counts them; none where it does not."""
-    threads = {}
-    try:
-        for task in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{task}/schedstat", encoding="ascii") as file:
-                running, waiting, _ = file.read().split()
-                threads[task] = int(running), int(waiting)
-    except OSError:
-        return None
-    return threads
-
-
-def share(before, after):
-    """The share of the processor time asked for that was got."""
-    if before is None or after is None:
-        return None
-    running, waiting = (
-        sum(now[i] - before.get(task, (0, 0))[i] for task, now in after.items()) for i in (0, 1)
-    )
-    return running / (running + waiting) if running + waiting > 0 else None
-
-
-def take(side, seconds):
-    """Multiplies at least once, and until the seconds are over."""
-    repetitions = []
-    begin = time.perf_counter()
-    while not repetitions or (time.perf_counter() - begin < seconds and len(repetitions) < MOST):
-        before = processor_time()
-        start = time.perf_counter()
-        side["run"].run(None, side["feed"])
-        elapsed = time.perf_counter() - start
-        after = processor_time()
-        repetitions.append({"seconds": elapsed / side["copies"], "processor_share": share(before, after)})
-    return repetitions
-
-
-def answer(value):
-    print(json.dumps(value), flush=True)
+    return prepared, sides
 
 
 def main():
     # Its warnings would come between the answers.
     onnxruntime.set_default_logger_severity(3)
-    answer({"version": onnxruntime.__version__, "about": f"MatMulNBits, {BITS} bits, accuracy level {ACCURACY_LEVEL}"})
-    sides = {}
-    for line in sys.stdin:
-        ((what, request),) = json.loads(line).items()
-        if what == "Prepare":
-            # The memory of the case before first.
-            sides.clear()
-            sides, prepared = prepare(request["case"], request["data"])
-            answer(prepared)
-        else:
-            answer(take(sides[request["setting"]], request["turn"]["seconds"]))
+    about = f"MatMulNBits, {BITS} bits, accuracy level {ACCURACY_LEVEL}"
+    peer.serve(onnxruntime.__version__, about, prepare)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Exception as error:  # One line for whoever started this.
-        sys.exit(f"error: {type(error).__name__}: {' '.join(str(error).split())}")
+    peer.run(main)

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_kernels_ik};
-use commands::bench::{arm_run as bench_arm, peer_run as bench_peer, plot};
+use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
     bench, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize, tokens,
@@ -53,6 +53,8 @@ enum Command {
     /// One build's part of `excuse`
     #[command(hide = true)]
     ForcedLogits(forced_logits::Args),
+    /// Decide on each tier whether per-channel int4 is faster than int8
+    Gate(gate::Args),
     /// Continue a prompt
     Generate(generate::Args),
     /// Show what a GGUF file holds
@@ -100,6 +102,7 @@ fn main() -> ExitCode {
         Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
+        Command::Gate(args) => gate::run(&args),
         Command::Generate(args) => generate::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Instructions(args) => instructions::run(&args),

@@ -30,6 +30,11 @@ pub(crate) fn of_open(file: &mut File) -> io::Result<String> {
     Ok(hexadecimal(hasher))
 }
 
+/// The digest of bytes.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(Sha256::new().chain_update(bytes))
+}
+
 /// The digest of a model: of its file, or of the bytes of all its files one after another, `cat FILES | sha256sum`.
 pub(crate) fn of_set(set: &SourceSet) -> String {
     let mut hasher = Sha256::new();

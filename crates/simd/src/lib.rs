@@ -26,6 +26,7 @@
 
 mod by_floats;
 mod int4;
+mod int8;
 mod tier;
 mod w4a8;
 #[cfg(target_arch = "x86_64")]

@@ -289,6 +289,29 @@ impl Tier {
         on_target!(self, target => crate::w4a8::strip(target, w, rows, x, y));
     }
 
+    /// `y[t * n + r] = (float(Σ x · code) * scale of the token) * scale of the row`, overwritten: rows of int8 codes, above -128, with a scale
+    /// each. The sum is exact, both multiplications are rounded.
+    ///
+    /// What per-channel int4 is measured by. Its weights are twice as large, and need no unpacking.
+    ///
+    /// ```
+    /// use keepq_simd::Tier;
+    /// use keepq_tinygemm::ActBuf;
+    ///
+    /// let mut buffer = ActBuf::new();
+    /// let x = buffer.quantize(1, 3, &[127.0, 0.0, -1.0])?;
+    /// let mut y = [0.0; 2];
+    /// Tier::best().int8_strip(&[1, 2, 3, -4, 5, 6], &[1.0, 0.5], x, &mut y);
+    /// assert_eq!(y, [124.0, -257.0]);
+    /// # Ok::<(), keepq_tinygemm::LayoutError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Where codes are not `n * k` for `n` scales and the activations' k, `y` is not `m * n` long, or k is above 2^17.
+    pub fn int8_strip(self, codes: &[i8], scales: &[f32], x: Acts<'_>, y: &mut [f32]) {
+        on_target!(self, target => crate::int8::strip(target, codes, scales, x, y));
+    }
+
     /// [`keepq_dot::rows::attention`] on this tier.
     ///
     /// # Panics

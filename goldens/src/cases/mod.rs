@@ -4,6 +4,7 @@ mod act;
 mod decode;
 mod dot;
 mod encode;
+mod four_bit;
 mod gemm;
 mod indexed;
 mod kn;
@@ -23,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         indexed::cases(),
         kn::cases(),
         rows::cases(),
+        four_bit::cases(),
     ]
     .into_iter()
     .flatten()

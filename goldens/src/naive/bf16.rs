@@ -21,12 +21,12 @@ pub(super) const TYPE: NaiveType = NaiveType {
 };
 
 /// The upper half of a binary32.
-fn value(bytes: &[u8]) -> f32 {
+pub(crate) fn value(bytes: &[u8]) -> f32 {
     f32::from_bits(u32::from_le_bytes([0, 0, bytes[0], bytes[1]]))
 }
 
 /// The nearest, ties to even.
-fn bits(x: f32) -> u16 {
+pub(crate) fn bits(x: f32) -> u16 {
     if x.is_nan() {
         return 0x7fc0;
     }

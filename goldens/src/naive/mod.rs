@@ -12,6 +12,7 @@ mod exp;
 mod f16;
 mod f32;
 mod float_dot;
+pub(crate) mod four_bit;
 mod half;
 mod iq4_nl;
 mod iq4_xs;
@@ -38,6 +39,7 @@ use std::ops::Range;
 use keepq_blocks::GgmlType;
 
 pub use act::{Quantized, quantize, quantize_k};
+pub(crate) use bf16::{bits as bf16_bits, value as bf16_value};
 pub(crate) use exp::exp;
 pub(crate) use half::{f16_bits, read_f16};
 pub use q8_1::encode as encode_q8_1;

@@ -11,6 +11,7 @@ mod compare;
 #[cfg(test)]
 mod example;
 mod first_token;
+pub(crate) mod gate;
 pub(crate) mod kernels;
 mod limits;
 mod machine;

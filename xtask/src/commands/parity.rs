@@ -2,10 +2,12 @@
 //!
 //! `goldens/MD5SUMS` holds what the naive implementation computes, and for the encoders that are searches what ggml
 //! answered; `--bless` writes it, and nothing else does. With
-//! `--oracle DIR` the real ggml is asked again what `goldens/foreign/` holds of it, and about fresh rows as well.
+//! `--oracle DIR` the real ggml is asked again what `goldens/foreign/` holds of it, and about fresh rows as well. With
+//! `--tinygemm-vectors DIR` what is compared with are vectors that others made.
 
 mod oracle;
 mod table;
+mod vectors;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// Write goldens/MD5SUMS from the naive implementation, and with --oracle goldens/foreign from ggml
     #[arg(long)]
     bless: bool,
+    /// Run the vectors of the 4-bit formats in DIR in place of the goldens
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["oracle", "bless"])]
+    tinygemm_vectors: Option<PathBuf>,
     /// Print JSON, a line a case
     #[arg(long)]
     json: bool,
@@ -43,6 +48,9 @@ fn thread_count(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if let Some(folder) = &args.tinygemm_vectors {
+        return vectors::run(folder, &args.threads, args.json);
+    }
     let ggml = args.oracle.as_deref().map(Ggml::load).transpose()?;
     let cases = cases();
     let mut table = Table::new(args.json, &Tier::available(), cases.iter().map(Case::name));

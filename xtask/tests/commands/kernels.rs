@@ -1,10 +1,12 @@
 //! `xtask bench --kernels` on small matrices.
 
-use std::process::Command;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{printed, refusal, xtask};
+use crate::support::{printed, refusal, temporary_folder, xtask};
 
 /// The variable that names a folder of llama.cpp's libraries.
 const LLAMA: &str = "KEEPQ_LLAMA";
@@ -74,6 +76,47 @@ fn a_row_is_its_case_and_what_came_of_it() {
     }
 }
 
+/// One token of a 4-bit path has its weights in the caches, as its peers have.
+#[test]
+fn paths_are_rows_too() {
+    let paths = ["w4a16", "w4a8", "int4", "wna16"].map(|path| format!("--path={path}"));
+    let mut command = kernels(&[], ("96", "256"), &["1", "7"]);
+    let text = printed(command.args(paths).args(["--group=64", "--threads=2"]));
+    let rows = &lines(&text)[1..];
+    let names: Vec<_> = rows.iter().step_by(2).map(|row| row["type"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["W4A16/64", "W4A8/64", "int4", "wna16/64"]);
+    let bytes: Vec<_> = rows.iter().step_by(2).map(|row| row["weight_bytes"].as_u64().expect("a number")).collect();
+    let (codes, groups) = (96 * 128, 96 * 4);
+    assert_eq!(bytes, [codes + 4 * groups, codes + 3 * 4 * 128 + 5 * groups, codes + 4 * 96, codes + 2 * groups]);
+    for row in rows {
+        assert_eq!((&row["cold"], &row["threads"]), (&false.into(), &2.into()), "{row}");
+        let by_floats = ["W4A16/64", "wna16/64"].contains(&row["type"].as_str().expect("a name"));
+        assert!(row["limit"].is_null() || (row["limit"]["name"] == "fma") == by_floats, "{row}");
+        assert!(row["best_gops"].as_f64().is_some_and(|gops| gops > 0.0), "{row}");
+    }
+}
+
+/// A Python that lacks the peer is no error: the rows are there without it.
+#[test]
+fn a_peer_that_python_lacks_is_skipped_and_said_so() {
+    let dir = temporary_folder();
+    let python = dir.path().join("python");
+    fs::write(&python, "#!/bin/sh\necho '{\"missing\": \"No module named torch\"}'\n").expect("a written file");
+    fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("a file");
+    let mut command = kernels(&[], ("32", "64"), &["1"]);
+    command.args(["--path=int4", "--group=64"]);
+    for flag in ["--torch", "--onnxruntime"] {
+        command.arg(flag).arg(&python);
+    }
+    let Output { status, stdout, stderr } = command.output().expect("it starts");
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{stderr}");
+    for name in ["torch", "onnxruntime"] {
+        assert!(stderr.contains(&format!("skipped: {name}: {}: No module named torch", python.display())), "{stderr}");
+    }
+    assert_eq!(lines(&stdout)[1]["peers"].as_array().map(Vec::len), Some(0));
+}
+
 #[test]
 fn tier_and_threads_are_those_asked_for() {
     let mut command = kernels(&["Q8_0"], ("64", "64"), &["2"]);
@@ -117,6 +160,13 @@ fn arguments_that_do_not_fit_are_named() {
         (&["--kernels", "--onnxruntime", "no/such"], "--onnxruntime: cannot start no/such: No such file"),
         (&["--kernels", "--onnxruntime", "false"], "--onnxruntime: the process ended with exit status: 1"),
         (&["--kernels", "--ik-llama", "no/such"], "--ik-llama: cannot open no/such/libggml.so"),
+        (&["--kernels", "--path", "w8a8"], "'w8a8' for '--path <PATH>' [possible values: w4a16, w4a8, int4, wna16]"),
+        (&["--kernels", "--path=int4", "--type=q8_0"], "'--path <PATH>' cannot be used with '--type <TYPE>'"),
+        (&["--kernels", "--path=int4", "--group=48"], "'48' for '--group <CODES>': none of 32, 64, 128, 256"),
+        (&["--kernels", "--path=w4a8", "--n=48", "--k=64"], "--n 48 --k 64: no shape of W4A8/128"),
+        (&["--kernels", "--path=int4", "--torch", "no/such"], "--torch: cannot start no/such: No such file"),
+        (&["--kernels", "--group=64"], "--path <PATH>"),
+        (&["--kernels", "--torch=python3"], "--path <PATH>"),
         (&["--candle"], "--kernels"),
     ] {
         let line = refusal(xtask(["bench"]).args(arguments));
@@ -166,6 +216,23 @@ fn onnx_runtime_multiplies_types_of_four_bits() {
     let peer = &lines[1]["peers"][0];
     assert_eq!(peer["setting"], "block 32");
     assert!(peer["difference"].as_f64().is_some_and(|difference| difference < 0.02), "the same codes: {peer}");
+}
+
+/// That the products agree is checked by the command.
+#[test]
+fn torch_multiplies_paths_of_four_bits() {
+    let Some(python) = std::env::var_os("KEEPQ_TORCH") else {
+        eprintln!("skipped: KEEPQ_TORCH is not set to a Python that has torch and numpy");
+        return;
+    };
+    let mut command = kernels(&[], ("96", "256"), &["1", "5"]);
+    command.args(["--path=w4a16", "--path=w4a8", "--path=int4", "--path=wna16", "--threads=2", "--torch"]);
+    let lines = lines(&printed(command.arg(python)));
+    assert_eq!(lines.len(), 9);
+    for row in &lines[1..] {
+        let settings: Vec<_> = row["peers"].as_array().expect("peers").iter().map(|peer| &peer["setting"]).collect();
+        assert_eq!(settings, ["int4pack", "f32"], "{row}");
+    }
 }
 
 /// That the products agree is checked by the command.

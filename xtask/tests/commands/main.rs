@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod gate;
 mod generate;
 mod hostile_files;
 mod inspect;
@@ -19,3 +20,4 @@ mod split;
 mod support;
 mod token_oracle;
 mod tokens;
+mod vectors;

@@ -10,75 +10,43 @@ mod case;
 mod data;
 #[cfg(test)]
 mod example;
+mod four_bit;
 pub(crate) mod ggml_run;
 pub(crate) mod ik_run;
 pub(super) mod limits;
-mod onnxruntime;
 mod operands;
+mod options;
 mod ours;
+mod ours_four_bit;
 mod peer_process;
+mod peers;
+mod python;
 mod report;
 mod row;
-mod times;
+pub(super) mod times;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use keepq_blocks::GgmlType;
-use keepq_gemm::executor_from_env;
+use keepq_gemm::{Driver, executor_from_env};
 use keepq_simd::Tier;
 
 use super::machine::Machine;
 use super::peer::Build;
 use crate::files;
 pub(crate) use case::TYPES;
-use case::{Case, cases};
+use case::{Case, Type};
 use data::{Data, DataFolder};
+use four_bit::Codes;
 use limits::{BeforeAndAfter, Limits};
 use operands::Operands;
-use ours::Ours;
-use peer_process::{PeerProcess, Prepared};
+pub(super) use options::{Options, seconds};
+use ours::{Multiply, Ours};
+use ours_four_bit::{OursFourBit, Stored};
+use peer_process::Prepared;
+use peers::Peers;
 use report::Report;
 use row::{PeerName, PeerTimes, Row};
 use times::{Repetition, Times, Turn};
-
-/// The arguments of `bench --kernels`, beside those that it shares with `bench`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Options {
-    /// Measure single multiplications in place of the arms
-    #[arg(long, conflicts_with_all = ["arms", "model", "prompt_len", "gen_len", "ids"])]
-    pub(super) kernels: bool,
-    /// With --kernels, a type of weights, given once for each [default: all that have kernels]
-    #[arg(long = "type", value_name = "TYPE", value_parser = weight_type, requires = "kernels")]
-    types: Vec<GgmlType>,
-    /// With --kernels, rows of the weights, given once for each --k [default: 4096, 14336 and 2048]
-    #[arg(long, value_name = "N", value_parser = size, requires_all = ["kernels", "k"])]
-    n: Vec<usize>,
-    /// With --kernels, columns of the weights, given once for each --n [default: 4096, 4096 and 6144]
-    #[arg(long, value_name = "K", value_parser = size, requires_all = ["kernels", "n"])]
-    k: Vec<usize>,
-    /// With --kernels, tokens, given once for each number [default: 1, 8, 128 and 512]
-    #[arg(long, value_name = "M", value_parser = size, requires = "kernels")]
-    m: Vec<usize>,
-    /// With --kernels, seconds that each side multiplies a row at least, in turns [default: 0.25]
-    #[arg(long, value_name = "S", value_parser = seconds, requires = "kernels")]
-    seconds: Option<f64>,
-    /// With --kernels, a Python that has onnxruntime, onnx and numpy, to run ONNX Runtime beside the types of 4 bits
-    #[arg(long, value_name = "PYTHON", requires = "kernels")]
-    onnxruntime: Option<OsString>,
-    /// With --kernels, compile candle for a processor as rustc names it, and run it beside all types [default: haswell, which has AVX2]
-    #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true, default_missing_value = candle::AVX2)]
-    #[arg(requires = "kernels")]
-    candle: Option<OsString>,
-    /// With --kernels, a folder with ik_llama.cpp's libggml.so, to run it beside all types
-    #[arg(long, value_name = "DIR", requires = "kernels")]
-    ik_llama: Option<PathBuf>,
-    /// With --kernels, multiply by copies of the weights whose rows are interleaved, for the types that have them
-    #[arg(long, requires = "kernels")]
-    interleaved: bool,
-}
 
 /// What `bench --kernels` shares with `bench`.
 pub(super) struct Shared<'a> {
@@ -89,36 +57,13 @@ pub(super) struct Shared<'a> {
 }
 
 /// Turns of each side where it is not said: a median needs some, and more take minutes.
-const TURNS: u32 = 5;
+pub(super) const TURNS: u32 = 5;
 
 /// A side that never had the processor gets up to so many times as many turns.
 const MOST: u32 = 3;
 
 /// Seconds of each side where it is not said.
-const SECONDS: f64 = 0.25;
-
-/// Parses the name of a type that has kernels.
-fn weight_type(name: &str) -> Result<GgmlType, String> {
-    let known = TYPES.into_iter().find(|ty| ty.name().eq_ignore_ascii_case(name));
-    known.ok_or_else(|| format!("none of {}", TYPES.map(GgmlType::name).join(", ")))
-}
-
-/// The most elements of a row, or rows: beyond, a slip of the finger would fill the memory.
-const MOST_ELEMENTS: usize = 1 << 20;
-
-fn size(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(size @ 1..=MOST_ELEMENTS) => Ok(size),
-        _ => Err(format!("not a number from 1 to {MOST_ELEMENTS}")),
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.0..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("not a number from 0 to 3600".to_owned()),
-    }
-}
+pub(super) const SECONDS: f64 = 0.25;
 
 /// Runs the command.
 pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
@@ -138,9 +83,21 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     let mut rows = Vec::new();
     for case in cases {
         progress.set_message(case.to_string());
-        let operands = Operands::of(&case)?;
-        let mut ours = Ours::new(case, &operands, tier, &*executor, args.interleaved)?;
-        rows.push(measure(&case, &operands, &mut ours, &mut peers, turns, turn).with_context(|| case.to_string())?);
+        let row = match case.ty {
+            Type::Blocks(_) => {
+                let operands = Operands::of(&case)?;
+                let mut ours = Ours::new(case, &operands, tier, &*executor, args.interleaved)?;
+                measure(&case, &|folder| folder.write(&case, &operands), &mut ours, &mut peers, turns, turn)
+            }
+            Type::FourBit(four_bit) => {
+                let codes = Codes::of(&case, four_bit);
+                let stored = Stored::new(&case, four_bit.path, &codes)?;
+                let mut ours =
+                    OursFourBit::new(case, &stored, &codes.x, args.row_major, Driver::new(tier, &*executor))?;
+                measure(&case, &|folder| folder.write_codes(&case, &codes), &mut ours, &mut peers, turns, turn)
+            }
+        };
+        rows.push(row.with_context(|| case.to_string())?);
         progress.inc(1);
     }
     progress.finish_and_clear();
@@ -149,78 +106,13 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     let report = Report {
         tier: tier.name(),
         interleaved: args.interleaved,
+        row_major: args.row_major,
         machine: machine.and_after(),
         programs,
         limits,
         rows,
     };
     files::print(&if shared.json { report.json()? } else { report.to_string() })
-}
-
-impl Options {
-    /// All combinations of what was given, or of the defaults.
-    fn cases(&self, threads: usize) -> Result<Vec<Case>> {
-        ensure!(
-            self.n.len() == self.k.len(),
-            "--n is given {} times, --k {}: give one of each for a shape",
-            self.n.len(),
-            self.k.len()
-        );
-        let given: Vec<_> = self.n.iter().copied().zip(self.k.iter().copied()).collect();
-        let shapes = if given.is_empty() { &case::SHAPES[..] } else { &given };
-        let types = if self.types.is_empty() { &TYPES[..] } else { &self.types };
-        let tokens = if self.m.is_empty() { &case::TOKENS[..] } else { &self.m };
-        let cases = cases(types, shapes, tokens, threads);
-        if let Some(case) = cases.iter().find(|case| case.weight_bytes().is_none()) {
-            bail!("--k {}: rows of {} are multiples of {}", case.k, case.ty, case.ty.block_len());
-        }
-        Ok(cases)
-    }
-}
-
-/// Who multiplies beside us.
-struct Peers {
-    all: Vec<Peer>,
-    folder: DataFolder,
-}
-
-/// One of them.
-struct Peer {
-    process: PeerProcess,
-    /// Whether it has something like a type.
-    multiplies: fn(GgmlType) -> bool,
-    /// Whether it is to be told of the operands in files.
-    needs_data: bool,
-}
-
-impl Peers {
-    fn start(args: &Options, builds: &[Build], threads: usize) -> Result<Self> {
-        // What makes the operands itself, and what does not.
-        let own = |process| Peer { process, multiplies: |_| true, needs_data: false };
-        let told = |process, multiplies| Peer { process, multiplies, needs_data: true };
-        let mut all = Vec::new();
-        for build in builds {
-            all.push(own(PeerProcess::llama(build)?));
-        }
-        if let Some(folder) = &args.ik_llama {
-            all.push(own(ik_run::start(folder).context("--ik-llama")?));
-        }
-        if let Some(cpu) = &args.candle {
-            all.push(told(candle::start(cpu, threads).context("--candle")?, |_| true));
-        }
-        if let Some(python) = &args.onnxruntime {
-            all.push(told(onnxruntime::start(python).context("--onnxruntime")?, onnxruntime::multiplies));
-        }
-        Ok(Self { all, folder: DataFolder::new()? })
-    }
-
-    /// Those that have this type, and what they are to be told of the operands.
-    fn of(&mut self, case: &Case, operands: &Operands) -> Result<Vec<(&mut PeerProcess, Option<Data>)>> {
-        let peers = self.all.iter_mut().filter(|peer| (peer.multiplies)(case.ty)).collect::<Vec<_>>();
-        let needed = peers.iter().any(|peer| peer.needs_data);
-        let data = needed.then(|| self.folder.write(case, operands)).transpose()?;
-        Ok(peers.into_iter().map(|peer| (&mut peer.process, data.clone().filter(|_| peer.needs_data))).collect())
-    }
 }
 
 /// A setting of a peer, and what it has done so far.
@@ -236,15 +128,15 @@ struct Side {
 /// Multiplies by turns, after each side has multiplied once, to compare the products.
 fn measure(
     case: &Case,
-    operands: &Operands,
-    ours: &mut Ours<'_>,
+    write: &dyn Fn(&DataFolder) -> Result<Data>,
+    ours: &mut dyn Multiply,
     peers: &mut Peers,
     turns: u32,
     turn: Turn,
 ) -> Result<Row> {
     ours.multiply()?;
-    let sample = agreement::sample(case, ours.output());
-    let mut peers = peers.of(case, operands)?;
+    let sample = agreement::sample(case, &ours.output());
+    let mut peers = peers.of(case, write)?;
     let mut sides = Vec::new();
     for (index, (peer, data)) in peers.iter_mut().enumerate() {
         let all = peer.prepare(case, data.take()).with_context(|| peer.program.name.clone())?;
@@ -276,59 +168,4 @@ fn measure(
         })
     });
     Ok(Row { case: *case, ours: Times::of(&own).context("no repetitions")?, peers: peers.collect::<Result<_>>()? })
-}
-
-#[cfg(test)]
-mod tests {
-    use keepq_act::ActFormat;
-
-    use super::*;
-
-    #[test]
-    fn names_of_types_and_numbers_are_checked() {
-        assert_eq!(weight_type("q4_k"), Ok(GgmlType::Q4_K));
-        assert_eq!(weight_type("bf16"), Ok(GgmlType::BF16));
-        let error = weight_type("IQ4_NL").expect_err("no kernel");
-        assert!(error.starts_with("none of Q2_K, Q3_K, Q4_0, "), "{error}");
-        assert_eq!((size("4096"), seconds("0")), (Ok(4096), Ok(0.0)));
-        for wrong in ["0", "-1", "9999999", "x", ""] {
-            assert_eq!(size(wrong), Err("not a number from 1 to 1048576".to_owned()), "{wrong}");
-        }
-        for wrong in ["-1", "NaN", "inf", "x"] {
-            assert_eq!(seconds(wrong), Err("not a number from 0 to 3600".to_owned()), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn every_type_has_a_kernel() {
-        for ty in TYPES {
-            assert_eq!(weight_type(ty.name()), Ok(ty));
-            assert!(ActFormat::for_weights(ty).is_some(), "{ty}");
-        }
-    }
-
-    #[test]
-    fn shapes_are_pairs_of_n_and_k() {
-        let args = |n: &[usize], k: &[usize]| Options {
-            kernels: true,
-            types: vec![GgmlType::Q4_K],
-            n: n.to_vec(),
-            k: k.to_vec(),
-            m: vec![2],
-            seconds: None,
-            onnxruntime: None,
-            candle: None,
-            ik_llama: None,
-            interleaved: false,
-        };
-        let cases = |n: &[usize], k: &[usize]| args(n, k).cases(1).map_err(|error| error.to_string());
-        let shapes: Vec<_> = cases(&[5, 6], &[256, 512]).expect("pairs").iter().map(|case| (case.n, case.k)).collect();
-        assert_eq!(shapes, [(5, 256), (6, 512)]);
-        assert_eq!(cases(&[], &[]).expect("the defaults").len(), 3);
-        assert_eq!(
-            cases(&[5], &[256, 512]).expect_err("a k too many"),
-            "--n is given 1 times, --k 2: give one of each for a shape"
-        );
-        assert_eq!(cases(&[5], &[128]).expect_err("half a block"), "--k 128: rows of Q4_K are multiples of 256");
-    }
 }

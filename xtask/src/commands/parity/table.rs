@@ -39,10 +39,10 @@ impl Table {
         self.print(&format!("{:width$}{}", "", self.cells(self.tiers.iter().copied()), width = self.width))
     }
 
-    /// A case: for each tier the thread counts whose result is not the golden.
-    pub(super) fn row(&mut self, case: &str, golden: &str, failed: &[Vec<usize>]) -> Result<()> {
-        self.failures += usize::from(failed.iter().any(|threads| !threads.is_empty()));
-        let results: Vec<String> = failed.iter().map(|threads| result(threads)).collect();
+    /// A case: for each tier what differs from what is stored, such as the thread counts that it was run with.
+    pub(super) fn row<T: ToString>(&mut self, case: &str, golden: &str, failed: &[Vec<T>]) -> Result<()> {
+        self.failures += usize::from(failed.iter().any(|failed| !failed.is_empty()));
+        let results: Vec<String> = failed.iter().map(|failed| result(failed)).collect();
         if self.json {
             let tiers: serde_json::Map<_, _> =
                 self.tiers.iter().zip(&results).map(|(tier, result)| ((*tier).to_owned(), json!(result))).collect();
@@ -60,20 +60,29 @@ impl Table {
 
     /// Something that was compared once and is equal.
     pub(super) fn note(&self, name: &str, what: &str) -> Result<()> {
-        self.line(name, what, true)
+        self.line(name, what, Some(true))
+    }
+
+    /// Something that cannot be compared.
+    pub(super) fn skip(&self, name: &str, what: &str) -> Result<()> {
+        self.line(name, what, None)
     }
 
     /// Something that is not as it should be.
     pub(super) fn fail(&mut self, name: &str, what: &str) -> Result<()> {
         self.failures += 1;
-        self.line(name, what, false)
+        self.line(name, what, Some(false))
     }
 
-    fn line(&self, name: &str, what: &str, ok: bool) -> Result<()> {
+    fn line(&self, name: &str, what: &str, ok: Option<bool>) -> Result<()> {
         if self.json {
             self.print(&json!({ "check": name, "ok": ok, "detail": what }).to_string())
         } else {
-            let verdict = if ok { "ok  " } else { "FAIL" };
+            let verdict = match ok {
+                Some(true) => "ok  ",
+                Some(false) => "FAIL",
+                None => "skip",
+            };
             self.print(&format!("{name:width$}  {verdict}  {what}", width = self.width))
         }
     }
@@ -113,11 +122,11 @@ impl Table {
     }
 }
 
-/// How a tier did: the thread counts that failed.
-fn result(failed: &[usize]) -> String {
+/// How a tier did: what failed.
+fn result<T: ToString>(failed: &[T]) -> String {
     if failed.is_empty() {
         return "ok".into();
     }
-    let threads: Vec<String> = failed.iter().map(usize::to_string).collect();
-    format!("FAIL {}", threads.join(","))
+    let failed: Vec<String> = failed.iter().map(T::to_string).collect();
+    format!("FAIL {}", failed.join(","))
 }

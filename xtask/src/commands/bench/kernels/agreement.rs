@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_first_the_last_and_one_between_are_compared() {
-        let case = |m| Case { ty: GgmlType::F32, n: 2, k: 1, m, threads: 1 };
+        let case = |m| Case { ty: GgmlType::F32.into(), n: 2, k: 1, m, threads: 1 };
         assert_eq!([1, 2, 3, 8].map(|m| tokens(&case(m))), [vec![0], vec![0, 1], vec![0, 1, 2], vec![0, 4, 7]]);
         let y: Vec<_> = (0_u8..16).map(f32::from).collect();
         assert_eq!(sample(&case(8), &y), [0.0, 1.0, 8.0, 9.0, 14.0, 15.0]);

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// What cargo says of a build that fails.
-pub(super) fn start(cpu: &OsStr, threads: usize) -> Result<PeerProcess> {
+pub(super) fn start(cpu: &OsStr, threads: usize) -> Result<Option<PeerProcess>> {
     let program = build(cpu)?;
     let mut command = Command::new(&program);
     // rayon's threads, which float weights are multiplied by, and those of candle's own.

@@ -18,8 +18,11 @@ pub(super) const LIMITS: Limits = Limits {
 /// One token, and many, of two types; with peers, and without.
 pub(super) fn rows() -> Vec<Row> {
     let times = |best| Times { best, median: best * 1.25, kept: 4, made: 5 };
-    let row =
-        |ty, m, best| Row { case: Case { ty, n: 4096, k: 4096, m, threads: 1 }, ours: times(best), peers: Vec::new() };
+    let row = |ty: GgmlType, m, best| Row {
+        case: Case { ty: ty.into(), n: 4096, k: 4096, m, threads: 1 },
+        ours: times(best),
+        peers: Vec::new(),
+    };
     let peer = |setting: &str, best| PeerTimes {
         peer: PeerName {
             name: format!("llama.cpp 0.5.0 {setting}"),

@@ -59,7 +59,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// The case with each setting that there is for it.
 fn prepare(llama: &Llama, case: Case) -> Result<Vec<Side<'_>>> {
     let Operands { weights, x, copies, .. } = Operands::of(&case)?;
-    let operands = llama::Operands { ty: case.ty, n: case.n, k: case.k, weights: &weights, m: case.m, x: &x, copies };
+    let ty = case.ty.blocks()?;
+    let operands = llama::Operands { ty, n: case.n, k: case.k, weights: &weights, m: case.m, x: &x, copies };
     let mut sides = Vec::new();
     for setting in Setting::ALL {
         if let Some(mul_mat) = llama.mul_mat(&operands, setting == Setting::Repacked)? {

@@ -29,7 +29,7 @@ const DIGITS: usize = 12;
 ///
 /// # Errors
 /// A folder without the library, or with another one.
-pub(super) fn start(folder: &Path) -> Result<PeerProcess> {
+pub(super) fn start(folder: &Path) -> Result<Option<PeerProcess>> {
     let mut command = process::command("bench-kernels-ik")?;
     PeerProcess::start_told("ik_llama.cpp", &folder.to_string_lossy(), command.arg("--folder").arg(folder))
 }
@@ -74,13 +74,14 @@ fn hello(library: &IkLlama) -> Result<Hello> {
         [true, _] => "AVX2",
         _ => "no AVX2",
     };
-    Ok(Hello { version, about: format!("SHA-256 of its libggml.so, compiled with {compiled}") })
+    Ok(Hello::Here { version, about: format!("SHA-256 of its libggml.so, compiled with {compiled}") })
 }
 
 /// The case with each setting that there is for it.
 fn prepare(library: &IkLlama, case: Case) -> Result<Vec<Side<'_>>> {
     let Operands { weights, x, copies, .. } = Operands::of(&case)?;
-    let operands = llama::Operands { ty: case.ty, n: case.n, k: case.k, weights: &weights, m: case.m, x: &x, copies };
+    let ty = case.ty.blocks()?;
+    let operands = llama::Operands { ty, n: case.n, k: case.k, weights: &weights, m: case.m, x: &x, copies };
     let mut sides = Vec::new();
     for setting in Setting::ALL {
         if let Some(mul_mat) = library.mul_mat(&operands, setting == Setting::Repacked)? {

@@ -8,7 +8,7 @@ use keepq_blocks::GgmlType;
 use serde::Serialize;
 
 use super::super::limits::multiply_adds;
-use super::case::Case;
+use super::case::{Case, Type};
 
 /// How fast so many threads make products of bytes; none where the machine has no such instructions.
 pub(in super::super) fn products_of_bytes(threads: usize) -> Option<Int8> {
@@ -92,12 +92,17 @@ impl Limits {
     /// What a case is bound by; none where that is not measured on this machine.
     pub(super) fn of(&self, case: &Case) -> Option<Limit> {
         let operations = |name, value| Limit { name, value, unit: "GOP/s" };
-        match case.ty {
-            _ if case.is_cold() => Some(Limit { name: "read", value: self.read, unit: "GB/s" }),
-            GgmlType::F16 | GgmlType::BF16 | GgmlType::F32 => Some(operations("fma", self.fma)),
-            GgmlType::Q8_0 => Some(operations("sign", self.int8?.sign)),
-            _ => Some(operations("eight maddubs", self.int8?.eight_maddubs)),
-        }
+        let by_floats = match case.ty {
+            _ if case.is_cold() => return Some(Limit { name: "read", value: self.read, unit: "GB/s" }),
+            Type::Blocks(GgmlType::Q8_0) => return Some(operations("sign", self.int8?.sign)),
+            Type::Blocks(ty) => matches!(ty, GgmlType::F16 | GgmlType::BF16 | GgmlType::F32),
+            Type::FourBit(four_bit) => four_bit.path.by_floats(),
+        };
+        Some(if by_floats {
+            operations("fma", self.fma)
+        } else {
+            operations("eight maddubs", self.int8?.eight_maddubs)
+        })
     }
 
     /// `maddubs` alone, by what the clock allows; none where it is not measured.
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
 
     fn limit(ty: GgmlType, m: usize) -> Option<(&'static str, f64)> {
-        let limit = LIMITS.of(&Case { ty, n: 1, k: 256, m, threads: 1 })?;
+        let limit = LIMITS.of(&Case { ty: ty.into(), n: 1, k: 256, m, threads: 1 })?;
         Some((limit.name, limit.value))
     }
 
@@ -172,7 +177,7 @@ mod tests {
         assert_eq!(limit(GgmlType::Q8_0, 512), Some(("sign", 140.0)));
         assert_eq!(limit(GgmlType::BF16, 8), Some(("fma", 96.0)));
         let portable = Limits { int8: None, ..LIMITS };
-        assert_eq!(portable.of(&Case { ty: GgmlType::Q4_0, n: 1, k: 32, m: 8, threads: 1 }), None);
+        assert_eq!(portable.of(&Case { ty: GgmlType::Q4_0.into(), n: 1, k: 32, m: 8, threads: 1 }), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::synth::random::Random;
 const ROWS: usize = 61;
 
 /// Elements of weights have this deviation, as those of trained models have about.
-const DEVIATION: f32 = 0.02;
+pub(super) const DEVIATION: f32 = 0.02;
 
 /// Weights that are read once have to be at least so many bytes in all.
 const MEMORY: usize = 256 << 20;
@@ -41,9 +41,10 @@ impl Operands {
     /// Makes them from the case alone.
     pub(super) fn of(case: &Case) -> Result<Self> {
         let &Case { ty, n, k, m, .. } = case;
+        let ty = ty.blocks()?;
         let bytes = case.weight_bytes().with_context(|| format!("{ty}: rows of {k} are no whole blocks"))?;
         let mut random = Random::seeded(1);
-        let distinct = ROWS.min(n);
+        let distinct = distinct_rows(n);
         let mut weights = vec![0; bytes / n * distinct];
         encode_row(ty, &random.normals(distinct * k, DEVIATION), &mut weights)?;
         let row = weights.len();
@@ -52,6 +53,11 @@ impl Operands {
         let copies = if case.is_cold() { beyond_caches().div_ceil(bytes) } else { 1 };
         Ok(Self { weights, distinct, x: random.normals(m * k, 1.0), copies })
     }
+}
+
+/// How many of n rows differ.
+pub(super) fn distinct_rows(n: usize) -> usize {
+    ROWS.min(n)
 }
 
 /// Bytes that no cache holds.
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn rows_repeat_and_one_token_reads_more_than_the_caches_hold() {
-        let case = Case { ty: GgmlType::Q8_0, n: 200, k: 64, m: 1, threads: 1 };
+        let case = Case { ty: GgmlType::Q8_0.into(), n: 200, k: 64, m: 1, threads: 1 };
         let Operands { weights, distinct, x, copies } = Operands::of(&case).expect("whole blocks");
         assert_eq!((weights.len(), distinct, x.len()), (200 * 68, 61, 64));
         assert_eq!(weights[..68], weights[61 * 68..62 * 68]);

@@ -13,6 +13,18 @@ use super::operands::Operands;
 /// Bytes of a cache line: every copy of the weights begins on one.
 const LINE: usize = 64;
 
+/// Our side of a case.
+pub(super) trait Multiply {
+    /// How often one [`multiply`](Self::multiply) multiplies.
+    fn copies(&self) -> usize;
+
+    /// Multiplies the tokens by every copy of the weights, quantizing them anew each time.
+    fn multiply(&mut self) -> Result<()>;
+
+    /// `y[m,n]`, as multiplied last.
+    fn output(&self) -> Vec<f32>;
+}
+
 /// The driver, with weights where a mapped file would have them, or interleaved copies.
 pub(super) struct Ours<'e> {
     case: Case,
@@ -37,8 +49,9 @@ impl<'e> Ours<'e> {
         interleave: bool,
     ) -> Result<Self> {
         let &Operands { ref weights, copies, .. } = operands;
-        if interleave && Interleaved::supports(case.ty) {
-            let copy = || Ok(Weight::new(Matrix::new(case.ty, case.n, case.k, weights)?, Residency::Interleave)?);
+        let ty = case.ty.blocks()?;
+        if interleave && Interleaved::supports(ty) {
+            let copy = || Ok(Weight::new(Matrix::new(ty, case.n, case.k, weights)?, Residency::Interleave)?);
             let interleaved = (0..copies).map(|_| copy()).collect::<Result<_>>()?;
             return Self::with(case, Vec::new(), interleaved, operands, Driver::new(tier, executor));
         }
@@ -58,6 +71,7 @@ impl<'e> Ours<'e> {
         operands: &Operands,
         driver: Driver<'e>,
     ) -> Result<Self> {
+        let ty = case.ty.blocks()?;
         Ok(Self {
             case,
             driver,
@@ -65,22 +79,23 @@ impl<'e> Ours<'e> {
             interleaved,
             x: operands.x.clone(),
             copies: operands.copies,
-            format: ActFormat::for_weights(case.ty).with_context(|| format!("{}: no kernel", case.ty))?,
+            format: ActFormat::for_weights(ty).with_context(|| format!("{ty}: no kernel"))?,
             acts: ActBuf::new(),
             scratch: Scratch::new(),
             y: vec![0.0; case.m * case.n],
         })
     }
+}
 
-    /// How often one [`multiply`](Self::multiply) multiplies.
-    pub(super) const fn copies(&self) -> usize {
+impl Multiply for Ours<'_> {
+    fn copies(&self) -> usize {
         self.copies
     }
 
-    /// Multiplies the tokens by every copy of the weights, quantizing them anew each time.
-    pub(super) fn multiply(&mut self) -> Result<()> {
+    fn multiply(&mut self) -> Result<()> {
         let Self { case, driver, memory, interleaved, x, copies, format, acts, scratch, y } = self;
         let &mut Case { ty, n, k, m, .. } = case;
+        let ty = ty.blocks()?;
         let bytes = case.weight_bytes().context("whole blocks")?;
         let start = memory.as_ptr().align_offset(LINE).min(memory.len());
         let mut result = Ok(());
@@ -100,9 +115,8 @@ impl<'e> Ours<'e> {
         result
     }
 
-    /// `y[m,n]`, as multiplied last.
-    pub(super) fn output(&self) -> &[f32] {
-        &self.y
+    fn output(&self) -> Vec<f32> {
+        self.y.clone()
     }
 }
 
@@ -115,20 +129,20 @@ mod tests {
 
     #[test]
     fn interleaved_copies_give_the_same() {
-        let case = Case { ty: GgmlType::Q4_1, n: 11, k: 64, m: 2, threads: 1 };
+        let case = Case { ty: GgmlType::Q4_1.into(), n: 11, k: 64, m: 2, threads: 1 };
         let operands = Operands { copies: 2, ..Operands::of(&case).expect("whole blocks") };
         let [kept, interleaved] = [false, true].map(|interleave| {
             let mut ours = Ours::new(case, &operands, Tier::best(), &Serial, interleave).expect("a kernel");
             ours.multiply().expect("shapes that fit");
             assert_eq!(ours.interleaved.len(), if interleave { 2 } else { 0 });
-            ours.output().to_vec()
+            ours.output()
         });
         assert_eq!(kept, interleaved);
     }
 
     #[test]
     fn every_copy_is_multiplied_and_each_token_has_its_row() {
-        let case = Case { ty: GgmlType::F32, n: 3, k: 5, m: 2, threads: 1 };
+        let case = Case { ty: GgmlType::F32.into(), n: 3, k: 5, m: 2, threads: 1 };
         let operands = Operands { copies: 3, ..Operands::of(&case).expect("whole blocks") };
         let mut ours = Ours::new(case, &operands, Tier::best(), &Serial, false).expect("a kernel");
         ours.multiply().expect("shapes that fit");

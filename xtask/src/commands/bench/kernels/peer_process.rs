@@ -67,9 +67,12 @@ impl From<&Build> for Program {
 
 /// What a program says of itself, first of all.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Hello {
-    pub(super) version: String,
-    pub(super) about: String,
+#[serde(untagged)]
+pub(super) enum Hello {
+    /// Which it is.
+    Here { version: String, about: String },
+    /// What it cannot be run for the lack of.
+    Missing { missing: String },
 }
 
 /// A running program.
@@ -88,16 +91,24 @@ impl PeerProcess {
         Self::start(&mut command, build.into())
     }
 
-    /// Starts a command that first says of itself which version it is, and then answers [`Request`]s.
-    pub(super) fn start_told(name: &str, path: &str, command: &mut Command) -> Result<Self> {
+    /// Starts a command that first says of itself which version it is, and then answers [`Request`]s. None where it says that
+    /// something is missing, which is told on standard error.
+    pub(super) fn start_told(name: &str, path: &str, command: &mut Command) -> Result<Option<Self>> {
         let program =
             Program { name: name.to_owned(), version: String::new(), path: path.to_owned(), about: String::new() };
         let mut process = Self::start(command, program)?;
-        let Hello { version, about } = process.answer()?;
-        process.program.name = format!("{name} {version}");
-        process.program.version = version;
-        process.program.about = about;
-        Ok(process)
+        match process.answer()? {
+            Hello::Here { version, about } => {
+                process.program.name = format!("{name} {version}");
+                process.program.version = version;
+                process.program.about = about;
+                Ok(Some(process))
+            }
+            Hello::Missing { missing } => {
+                eprintln!("skipped: {name}: {path}: {missing}");
+                Ok(None)
+            }
+        }
     }
 
     /// Starts a command that answers [`Request`]s.
@@ -171,7 +182,7 @@ mod tests {
             r#"read -r a; echo '[{"setting":"s","layout":"l","requantized":false,"sample":[0.5]}]'
                read -r b; echo '[{"seconds":0.25,"processor_share":null}]'"#,
         );
-        let case = Case { ty: GgmlType::Q4_0, n: 1, k: 32, m: 1, threads: 1 };
+        let case = Case { ty: GgmlType::Q4_0.into(), n: 1, k: 32, m: 1, threads: 1 };
         let prepared = peer.prepare(&case, None).expect("an answer");
         assert_eq!((&prepared[0].setting[..], &prepared[0].sample[..]), ("s", &[0.5][..]));
         let repetitions = peer.take("s", Turn { seconds: 0.0 }).expect("an answer");
@@ -182,9 +193,14 @@ mod tests {
     fn a_program_says_first_which_it_is() {
         let mut command = Command::new("sh");
         command.args(["-c", r#"echo '{"version":"1.2","about":"a shell"}'"#]);
-        let Program { name, version, path, about } =
-            PeerProcess::start_told("sh", "/bin/sh", &mut command).expect("a shell").program.clone();
-        assert_eq!([&name, &version, &path, &about], ["sh 1.2", "1.2", "/bin/sh", "a shell"]);
+        let process =
+            PeerProcess::start_told("sh", "/bin/sh", &mut command).expect("a shell").expect("all that it needs");
+        let Program { name, version, path, about } = &process.program;
+        assert_eq!([name, version, path, about], ["sh 1.2", "1.2", "/bin/sh", "a shell"]);
+
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"echo '{"missing":"a library"}'"#]);
+        assert!(PeerProcess::start_told("sh", "/bin/sh", &mut command).expect("a shell").is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod json;
 mod text;
 
 use super::super::machine::Machine;
+use super::case::Type;
 use super::limits::BeforeAndAfter;
 use super::peer_process::Program;
 use super::row::Row;
@@ -14,6 +15,8 @@ pub(super) struct Report {
     pub(super) tier: &'static str,
     /// Whether our weights are interleaved, for the types that have that.
     pub(super) interleaved: bool,
+    /// Whether W4A16's have a row-major copy beside them.
+    pub(super) row_major: bool,
     pub(super) machine: Machine,
     /// Who multiplied beside us.
     pub(super) programs: Vec<Program>,
@@ -24,7 +27,7 @@ pub(super) struct Report {
 /// Geometric means over the shapes of a type and m.
 #[derive(Debug, PartialEq)]
 struct Mean {
-    ty: &'static str,
+    ty: Type,
     m: usize,
     shapes: usize,
     best_gops: f64,
@@ -51,7 +54,7 @@ impl Report {
                 geometric_mean(&group.iter().map(|row| figure(row)).collect::<Option<Vec<_>>>()?)
             };
             Some(Mean {
-                ty: group[0].case.ty.name(),
+                ty: group[0].case.ty,
                 m: group[0].case.m,
                 shapes: group.len(),
                 best_gops: of(&|row| Some(row.gops(row.ours.best)))?,

@@ -9,25 +9,25 @@ use super::super::processor::{ENOUGH, ProcessorTime};
 
 /// A repetition.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Repetition {
+pub(in super::super) struct Repetition {
     /// Of one multiplication.
-    pub(super) seconds: f64,
+    pub(in super::super) seconds: f64,
     /// The share of the processor time asked for that was got; none where the system does not tell.
-    pub(super) processor_share: Option<f64>,
+    pub(in super::super) processor_share: Option<f64>,
 }
 
 impl Repetition {
     /// Whether it had the processor. Where the system does not tell, nothing is known against it.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(in super::super) fn is_kept(&self) -> bool {
         self.processor_share.is_none_or(|share| share >= ENOUGH)
     }
 }
 
 /// What a side does between two turns of the others.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(super) struct Turn {
+pub(in super::super) struct Turn {
     /// Seconds to fill. At least one repetition is made.
-    pub(super) seconds: f64,
+    pub(in super::super) seconds: f64,
 }
 
 /// A turn that would make more repetitions than this ends before its seconds do.
@@ -35,7 +35,7 @@ const MOST: usize = 1000;
 
 impl Turn {
     /// Times `work`, which multiplies `copies` times.
-    pub(super) fn take(self, copies: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<Repetition>> {
+    pub(in super::super) fn take(self, copies: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<Repetition>> {
         let mut repetitions = Vec::new();
         let begin = Instant::now();
         while repetitions.is_empty() || (begin.elapsed().as_secs_f64() < self.seconds && repetitions.len() < MOST) {
@@ -55,17 +55,17 @@ impl Turn {
 
 /// Best and median of the repetitions that had the processor, or where there is none of all.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Times {
-    pub(super) best: f64,
-    pub(super) median: f64,
+pub(in super::super) struct Times {
+    pub(in super::super) best: f64,
+    pub(in super::super) median: f64,
     /// Repetitions that had the processor.
-    pub(super) kept: usize,
-    pub(super) made: usize,
+    pub(in super::super) kept: usize,
+    pub(in super::super) made: usize,
 }
 
 impl Times {
     /// None of no repetitions.
-    pub(super) fn of(repetitions: &[Repetition]) -> Option<Self> {
+    pub(in super::super) fn of(repetitions: &[Repetition]) -> Option<Self> {
         let seconds = |kept: bool| repetitions.iter().filter(move |it| !kept || it.is_kept()).map(|it| it.seconds);
         let kept = seconds(true).count();
         let mut sorted: Vec<_> = seconds(kept > 0).collect();

@@ -5,6 +5,8 @@ use keepq_dot::Interleaved;
 use serde::Serialize;
 
 use super::super::super::machine::Machine;
+use super::super::case::Type;
+use super::super::four_bit::{FourBit, Path};
 use super::super::limits::{Limit, Limits};
 use super::super::row::{PeerTimes, Row};
 use super::Report;
@@ -26,7 +28,7 @@ struct LimitsLine<'r> {
 struct RowLine<'r> {
     op: &'static str,
     #[serde(rename = "type")]
-    ty: &'static str,
+    ty: String,
     tier: &'static str,
     n: usize,
     k: usize,
@@ -51,6 +53,10 @@ struct RowLine<'r> {
     kept_reps: usize,
     /// Whether our weights were interleaved copies.
     interleaved: bool,
+    /// Bytes of our weights, with their scales, in whatever layout, and without copies.
+    weight_bytes: Option<usize>,
+    /// Whether they have a row-major copy beside them.
+    row_major: bool,
 }
 
 #[derive(Serialize)]
@@ -102,9 +108,11 @@ impl Report {
         };
         RowLine {
             op: "matmul",
-            ty: row.case.ty.name(),
+            ty: row.case.ty.to_string(),
             tier: self.tier,
-            interleaved: self.interleaved && Interleaved::supports(row.case.ty),
+            interleaved: self.interleaved && row.case.ty.blocks().is_ok_and(Interleaved::supports),
+            weight_bytes: row.case.weight_bytes(),
+            row_major: self.row_major && matches!(row.case.ty, Type::FourBit(FourBit { path: Path::W4A16, .. })),
             n: row.case.n,
             k: row.case.k,
             m: row.case.m,

@@ -1,3 +1,4 @@
+use keepq_blocks::GgmlType;
 use serde_json::Value;
 
 use super::super::example;
@@ -13,14 +14,15 @@ fn report(rows: Vec<Row>) -> Report {
         path: "libraries".to_owned(),
         about: "libggml-cpu-haswell.so; CPU : AVX2 = 1 |".to_owned(),
     }];
-    Report { tier: "x86-64-v3", interleaved: false, machine, programs, limits, rows }
+    Report { tier: "x86-64-v3", interleaved: false, row_major: false, machine, programs, limits, rows }
 }
 
 #[test]
 fn means_are_over_the_shapes_of_a_type_and_m() {
     let means = report(example::rows()).means();
     let names: Vec<_> = means.iter().map(|mean| (mean.ty, mean.m, mean.shapes)).collect();
-    assert_eq!(names, [("Q4_K", 1, 2), ("Q4_K", 128, 1), ("F16", 1, 1)]);
+    let [q4_k, f16] = [GgmlType::Q4_K, GgmlType::F16].map(Type::Blocks);
+    assert_eq!(names, [(q4_k, 1, 2), (q4_k, 128, 1), (f16, 1, 1)]);
     // Ratios of 1.6 and 4.
     assert!((means[0].ratio.expect("peers") - 6.4_f64.sqrt()).abs() < 1e-9);
     assert_eq!((means[1].ratio, means[1].peer_gops), (None, None));

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::super::super::processor::ENOUGH;
+use super::super::case::Type;
 use super::super::peer_process::Program;
-use super::super::row::Row;
+use super::super::row::{PeerTimes, Row};
 use super::super::times::Times;
 use super::Report;
 use crate::columns::{Align, aligned};
@@ -25,7 +26,11 @@ impl fmt::Display for Report {
         for Program { name, path, about, .. } in &self.programs {
             writeln!(f, "peer     {name}: {path}, {about}")?;
         }
-        let weights = if self.interleaved { "interleaved where the type has that" } else { "in place" };
+        let weights = match (self.interleaved, self.row_major) {
+            (true, _) => "interleaved where the type has that",
+            (_, true) => "of W4A16 with a row-major copy",
+            _ => "in place",
+        };
         writeln!(
             f,
             "run      tier {}, threads {threads}, weights {weights}, activations quantized in each multiplication\n",
@@ -36,6 +41,7 @@ impl fmt::Display for Report {
         f.write_str(&self.table())?;
         writeln!(f)?;
         f.write_str(&self.means_table())?;
+        f.write_str(&self.peers_table())?;
         self.write_doubts(f)
     }
 }
@@ -77,7 +83,7 @@ impl Report {
         for row in &self.rows {
             let fastest = row.fastest();
             rows.push([
-                row.case.ty.name().to_owned(),
+                row.case.ty.to_string(),
                 row.case.n.to_string(),
                 row.case.k.to_string(),
                 row.case.m.to_string(),
@@ -106,7 +112,7 @@ impl Report {
         let mut rows = vec![head.map(str::to_owned)];
         rows.extend(self.means().into_iter().map(|mean| {
             [
-                mean.ty.to_owned(),
+                mean.ty.to_string(),
                 mean.m.to_string(),
                 mean.shapes.to_string(),
                 format!("{:.1}", mean.best_gops),
@@ -119,6 +125,32 @@ impl Report {
         let mut columns = [Align::Right; 8];
         columns[0] = Align::Left;
         aligned(columns, &rows)
+    }
+
+    /// A row a peer of each case of a 4-bit path, whose peers compute in ways that differ more than their speed; nothing without such.
+    fn peers_table(&self) -> String {
+        let head = ["peer", "type", "n", "k", "m", "GOP/s", "ratio", "layout"];
+        let mut rows = vec![head.map(str::to_owned)];
+        for row in self.rows.iter().filter(|row| matches!(row.case.ty, Type::FourBit(_))) {
+            let of_peer = |peer: &PeerTimes| {
+                [
+                    peer.peer.name.clone(),
+                    row.case.ty.to_string(),
+                    row.case.n.to_string(),
+                    row.case.k.to_string(),
+                    row.case.m.to_string(),
+                    marked(row, &peer.times, peer.times.best),
+                    number(Some(peer.times.best / row.ours.best)),
+                    peer.layout.clone(),
+                ]
+            };
+            rows.extend(row.peers.iter().map(of_peer));
+        }
+        let mut columns = [Align::Right; 8];
+        for text in [0, 1, 7] {
+            columns[text] = Align::Left;
+        }
+        if rows.len() == 1 { String::new() } else { format!("\n{}", aligned(columns, &rows)) }
     }
 
     /// Repetitions left out, and whatever makes figures doubtful.
