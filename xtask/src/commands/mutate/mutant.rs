@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// The tables, one or more a crate, in the order in which the crates depend on each other.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     include_str!("mutants/blocks.toml"),
     include_str!("mutants/k_quants.toml"),
     include_str!("mutants/act.toml"),
