@@ -1,6 +1,6 @@
 //! int8: rows of signed bytes, one scale a row, by int8 activations. What per-channel int4 has to be faster than.
 
-use keepq_dot::{LANES, Target};
+use keepq_dot::{LANES, Target, Way};
 use keepq_tinygemm::Acts;
 
 /// Codes that go together.
@@ -27,14 +27,38 @@ pub(crate) fn strip<T: Target>(target: T, codes: &[i8], scales: &[f32], x: Acts<
         let y = &mut y[t * n..][..n];
         target.run(
             #[inline(always)]
-            || token(target, codes, scales, x.codes(t), x.scale(t), y),
+            || match T::WAY {
+                Way::InPlace => row_by_row(codes, scales, x.codes(t), x.scale(t), y),
+                Way::Octets => eight_rows(target, codes, scales, x.codes(t), x.scale(t), y),
+            },
         );
+    }
+}
+
+/// All rows by one token, in what a compiler makes of plain sums: eight times as fast on a baseline as eight rows at a time.
+#[inline(always)]
+fn row_by_row(codes: &[i8], scales: &[f32], x: &[i8], x_scale: f32, y: &mut [f32]) {
+    /// Sums side by side.
+    const SUMS: usize = 16;
+    let (x, x_rest) = x.as_chunks::<SUMS>();
+    let k = SUMS * x.len() + x_rest.len();
+    for (r, (y, scale)) in y.iter_mut().zip(scales).enumerate() {
+        let (row, row_rest) = codes[r * k..][..k].as_chunks::<SUMS>();
+        let mut sums = [0; SUMS];
+        for (row, x) in row.iter().zip(x) {
+            for i in 0..SUMS {
+                // A product of 127 by 127 fits.
+                sums[i] += i32::from(i16::from(row[i]) * i16::from(x[i]));
+            }
+        }
+        let rest: i32 = row_rest.iter().zip(x_rest).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        *y = (sums.iter().sum::<i32>() + rest) as f32 * x_scale * scale;
     }
 }
 
 /// All rows by one token, eight at a time.
 #[inline(always)]
-fn token<T: Target>(target: T, codes: &[i8], scales: &[f32], x: &[i8], x_scale: f32, y: &mut [f32]) {
+fn eight_rows<T: Target>(target: T, codes: &[i8], scales: &[f32], x: &[i8], x_scale: f32, y: &mut [f32]) {
     let (k, n) = (x.len(), y.len());
     let (x, rest) = x.as_chunks::<CHUNK>();
     let last = padded(rest);
