@@ -100,6 +100,10 @@ pub trait Target: Copy {
     /// In each lane, the sum of the four products of its signed bytes; those of `b` are above -128.
     fn signed_products(self, a: Self::Bytes, b: Self::Bytes) -> Self::Partial;
 
+    /// Whether [`Partial`](Self::Partial) is as wide as [`I32s`](Self::I32s): then any number of products may be added up, and signed
+    /// codes are made unsigned by adding 128, which sums of activations take away again.
+    const WIDE_PARTIAL: bool = false;
+
     /// `total + sum` in each lane.
     fn widen(self, total: Self::I32s, sum: Self::Partial) -> Self::I32s;
 

@@ -36,5 +36,8 @@ mod w4a8;
               and a place in code that sums are not moved across"
 )]
 mod x86_64_v3;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86_64_v4_vnni;
 
 pub use tier::{Tier, TierError};

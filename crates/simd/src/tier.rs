@@ -14,6 +14,8 @@ use keepq_tinygemm::{Acts, LayoutError, w4a8, w4a16, wna16};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64_v3::X86_64V3;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64_v4_vnni::X86_64V4Vnni;
 
 /// One instruction set's kernels, proven to be there: a value exists only where the machine has its features.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,8 @@ enum Inner {
     Portable,
     #[cfg(target_arch = "x86_64")]
     X86_64V3(X86_64V3),
+    #[cfg(target_arch = "x86_64")]
+    X86_64V4Vnni(X86_64V4Vnni),
 }
 
 /// Evaluates `$body` with `$target` bound to the tier's target.
@@ -36,6 +40,8 @@ macro_rules! on_target {
             }
             #[cfg(target_arch = "x86_64")]
             Inner::X86_64V3($target) => $body,
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V4Vnni($target) => $body,
         }
     };
 }
@@ -44,7 +50,7 @@ macro_rules! on_target {
 const VARIABLE: &str = "KEEPQ_TIER";
 
 /// See [`Tier::names`].
-const NAMES: &[&str] = &["portable", "x86-64-v3"];
+const NAMES: &[&str] = &["portable", "x86-64-v3", "x86-64-v4-vnni"];
 
 impl Tier {
     /// The tier that every machine has.
@@ -83,6 +89,8 @@ impl Tier {
             "portable" => Some(Self::PORTABLE),
             #[cfg(target_arch = "x86_64")]
             "x86-64-v3" => X86_64V3::try_new().map(|token| Self(Inner::X86_64V3(token))),
+            #[cfg(target_arch = "x86_64")]
+            "x86-64-v4-vnni" => X86_64V4Vnni::try_new().map(|token| Self(Inner::X86_64V4Vnni(token))),
             _ => None,
         }
     }
@@ -116,6 +124,8 @@ impl Tier {
             Inner::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Inner::X86_64V3(_) => "x86-64-v3",
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V4Vnni(_) => "x86-64-v4-vnni",
         }
     }
 

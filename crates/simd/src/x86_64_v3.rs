@@ -444,7 +444,7 @@ const fn shuffles(half: usize) -> [[[i8; 32]; 4]; 4] {
 ///
 /// `vectorize` takes `FnOnce` closures as well, but the call of one that is `FnMut` goes through a shim that the compiler
 /// makes, does not inline into large bodies, and compiles for the baseline: three times slower, and nothing says so.
-struct Body<F>(F);
+pub(crate) struct Body<F>(pub(crate) F);
 
 impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
     type Output = ();

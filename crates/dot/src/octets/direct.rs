@@ -5,7 +5,7 @@ use keepq_act::Q8Rows;
 use super::octet::Octet;
 use super::rows::Rows;
 use super::scales::Scales;
-use super::{products, step, widen};
+use super::{bias, octet_codes, products, quads, step, widen};
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
@@ -93,7 +93,7 @@ fn super_block<T: Target, B: Quantized, const M: usize>(
         sums[t] = &tokens[t].sums[b * 8..][..8];
     }
     let mut offsets = [target.splat_i32(0); M];
-    if B::HAS_MIN || B::BIAS > 0 {
+    if B::HAS_MIN || bias::<T, B>() > 0 {
         eight(
             #[inline(always)]
             |g| {
@@ -105,19 +105,19 @@ fn super_block<T: Target, B: Quantized, const M: usize>(
             },
         );
     }
-    let mut isum = if B::BIAS > 0 { offsets } else { [target.splat_i32(0); M] };
+    let mut isum = if bias::<T, B>() > 0 { offsets } else { [target.splat_i32(0); M] };
     let mut partial = [[target.nothing(); M]; 8];
-    B::octet_codes(
+    octet_codes::<T, B>(
         target,
         octet,
         #[inline(always)]
         |g, q, w| {
             for t in 0..M {
                 let x = target.splat_bytes(codes[t][g].as_chunks().0[q]);
-                let sum = if q.is_multiple_of(B::QUADS) { target.nothing() } else { partial[g][t] };
+                let sum = if q.is_multiple_of(quads::<T, B>()) { target.nothing() } else { partial[g][t] };
                 partial[g][t] = products::<T, B>(target, sum, w, x);
             }
-            if q % B::QUADS == B::QUADS - 1 {
+            if q % quads::<T, B>() == quads::<T, B>() - 1 {
                 let scale = scales.sub_block(target, (32 * g + 4 * q) / B::SUB_BLOCK);
                 for t in 0..M {
                     isum[t] = widen::<T, B>(target, isum[t], partial[g][t], || scale);
@@ -144,24 +144,24 @@ fn small_block<T: Target, B: Quantized, const M: usize>(
     for t in 0..M {
         codes[t] = &tokens[t].codes[b];
         let [first, last] = tokens[t].sums[b].map(i32::from);
-        if B::BIAS > 0 {
-            isum[t] = target.splat_i32(-i32::from(B::BIAS) * (first + last));
+        if bias::<T, B>() > 0 {
+            isum[t] = target.splat_i32(-i32::from(bias::<T, B>()) * (first + last));
         }
         if B::HAS_MIN {
             msum[t] = target.splat_i32(first + last);
         }
     }
     let mut sums = [target.nothing(); M];
-    B::octet_codes(
+    octet_codes::<T, B>(
         target,
         octet,
         #[inline(always)]
         |_, q, w| {
             for t in 0..M {
                 let x = target.splat_bytes(codes[t].as_chunks().0[q]);
-                let sum = if q.is_multiple_of(B::QUADS) { target.nothing() } else { sums[t] };
+                let sum = if q.is_multiple_of(quads::<T, B>()) { target.nothing() } else { sums[t] };
                 sums[t] = products::<T, B>(target, sum, w, x);
-                if q % B::QUADS == B::QUADS - 1 {
+                if q % quads::<T, B>() == quads::<T, B>() - 1 {
                     isum[t] = widen::<T, B>(target, isum[t], sums[t], || unreachable!("no sub-blocks"));
                 }
             }

@@ -23,10 +23,37 @@ pub(crate) use panel::{Codes, DEPTH, Group, Head, Panel, ROWS, panel};
 pub(crate) use rows::{InPlace, Interleaved, Rows};
 pub(crate) use walk::{Steps, walk};
 
+/// What is added to codes to make them unsigned.
+const fn bias<T: Target, B: Quantized>() -> u8 {
+    if B::SIGNED && T::WIDE_PARTIAL { 128 } else { B::BIAS }
+}
+
+/// Quads of products that are added up before they are widened.
+const fn quads<T: Target, B: Quantized>() -> usize {
+    if !T::WIDE_PARTIAL {
+        B::QUADS
+    } else if B::SUB_BLOCK == 16 {
+        4
+    } else {
+        8
+    }
+}
+
+/// [`Quantized::octet_codes`] with [`bias`].
+#[inline(always)]
+fn octet_codes<T: Target, B: Quantized>(target: T, octet: impl Octet<B>, mut put: impl FnMut(usize, usize, T::Bytes)) {
+    B::octet_codes(
+        target,
+        octet,
+        #[inline(always)]
+        |g, q, codes| put(g, q, if B::SIGNED && T::WIDE_PARTIAL { target.sub_bytes(codes, 128) } else { codes }),
+    );
+}
+
 /// `sum` and the products of a quad, in this order.
 #[inline(always)]
 fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
-    target.settled(if B::SIGNED { target.signed_products(w, x) } else { target.add_products(sum, w, x) })
+    target.settled(if B::SIGNED && !T::WIDE_PARTIAL { target.signed_products(w, x) } else { target.add_products(sum, w, x) })
 }
 
 /// `isum` and a sum of products, times the scale of its sub-block where there are any, in this order.

@@ -6,6 +6,7 @@ use super::octet::Octet;
 use super::rows::Rows;
 use super::scales::Scales;
 use super::tile::{TOKENS, tile};
+use super::octet_codes;
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
@@ -95,7 +96,7 @@ fn fill<T: Target, B: Quantized>(
 ) {
     for (i, octet) in octets.enumerate() {
         let codes = &mut panel.codes[i * B::GROUPS..][..B::GROUPS];
-        B::octet_codes(
+        octet_codes::<T, B>(
             target,
             octet,
             #[inline(always)]

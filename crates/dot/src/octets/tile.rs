@@ -3,7 +3,7 @@
 use keepq_act::Q8Rows;
 
 use super::panel::{DEPTH, Group, Panel, ROWS};
-use super::{products, step, widen};
+use super::{bias, products, quads, step, widen};
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
@@ -89,7 +89,7 @@ fn super_blocks<T: Target, B: Quantized>(
         let (codes, groups) = (&panel.codes[b * 8..][..8], &panel.groups[b * 8..][..8]);
         let x = Tokens::new::<B>(tokens, b);
         let mut offsets = [[target.splat_i32(0); 2]; TOKENS];
-        if B::HAS_MIN || B::BIAS > 0 {
+        if B::HAS_MIN || bias::<T, B>() > 0 {
             eight(
                 #[inline(always)]
                 |g| {
@@ -102,7 +102,7 @@ fn super_blocks<T: Target, B: Quantized>(
                 },
             );
         }
-        let mut isum = if B::BIAS > 0 { offsets } else { [[target.splat_i32(0); 2]; TOKENS] };
+        let mut isum = if bias::<T, B>() > 0 { offsets } else { [[target.splat_i32(0); 2]; TOKENS] };
         for g in 0..8 {
             let x = x.codes.map(|codes| &codes[g]);
             let codes = |q: usize, half: usize| target.load_bytes(&codes[g][half].0[q]);
@@ -157,7 +157,7 @@ fn small_blocks<T: Target, B: Quantized>(
     panel: &Panel<'_>,
     acc: &mut [[T::F32s; 2]; TOKENS],
 ) {
-    let sums = if B::HAS_MIN || B::BIAS > 0 { float_sums::<T, B>(target, tokens) } else { [[0.0; DEPTH]; TOKENS] };
+    let sums = if B::HAS_MIN || bias::<T, B>() > 0 { float_sums::<T, B>(target, tokens) } else { [[0.0; DEPTH]; TOKENS] };
     for b in 0..blocks {
         let x = [&tokens[0].codes[b], &tokens[1].codes[b], &tokens[2].codes[b], &tokens[3].codes[b]];
         let mut isum = [[target.splat_i32(0); 2]; TOKENS];
@@ -168,7 +168,7 @@ fn small_blocks<T: Target, B: Quantized>(
             for t in 0..TOKENS {
                 let (x_scale, sum) = (target.splat(tokens[t].scales[b]), target.splat(sums[t][b]));
                 let mut isum = target.to_f32(isum[t][half]);
-                if B::BIAS > 0 {
+                if bias::<T, B>() > 0 {
                     isum = target.add(isum, sum); // exact: both are whole numbers below 2^24
                 }
                 acc[t][half] = target.add(acc[t][half], target.mul(target.mul(d, x_scale), isum));
@@ -183,7 +183,7 @@ fn small_blocks<T: Target, B: Quantized>(
 /// Of each token and block the sum of its activations, or what takes the bias of the codes away again.
 #[inline(always)]
 fn float_sums<T: Target, B: Quantized>(target: T, tokens: [Q8Rows<'_>; TOKENS]) -> [[f32; DEPTH]; TOKENS] {
-    let factor = if B::HAS_MIN { 1 } else { -i16::from(B::BIAS) };
+    let factor = if B::HAS_MIN { 1 } else { -i16::from(bias::<T, B>()) };
     let mut floats = [[0.0; DEPTH]; TOKENS];
     for t in 0..TOKENS {
         let (eights, rest) = tokens[t].sums.as_chunks();
@@ -227,7 +227,7 @@ fn add_products<T: Target, B: Quantized>(
     scale: impl Fn(usize, usize) -> T::Pairs,
     isum: &mut [[T::I32s; 2]; TOKENS],
 ) {
-    if B::QUADS <= 2 {
+    if quads::<T, B>() <= 2 {
         add_few_products::<T, B>(target, x, codes, scale, isum);
         return;
     }
@@ -235,7 +235,7 @@ fn add_products<T: Target, B: Quantized>(
     eight(
         #[inline(always)]
         |q| {
-            if q.is_multiple_of(B::QUADS) {
+            if q.is_multiple_of(quads::<T, B>()) {
                 sum = [[target.nothing(); 2]; TOKENS];
             }
             let w = [codes(q, 0), codes(q, 1)];
@@ -245,7 +245,7 @@ fn add_products<T: Target, B: Quantized>(
                     sum[t][half] = products::<T, B>(target, sum[t][half], w[half], x);
                 }
             }
-            if q % B::QUADS == B::QUADS - 1 {
+            if q % quads::<T, B>() == quads::<T, B>() - 1 {
                 for t in 0..TOKENS {
                     for half in 0..2 {
                         let scale = || scale(4 * q / B::SUB_BLOCK, half);
@@ -270,18 +270,18 @@ fn add_few_products<T: Target, B: Quantized>(
     eight(
         #[inline(always)]
         |first| {
-            if !first.is_multiple_of(B::QUADS) {
+            if !first.is_multiple_of(quads::<T, B>()) {
                 return;
             }
             let mut w = [[codes(first, 0); 2]; 2];
-            for i in 0..B::QUADS {
+            for i in 0..quads::<T, B>() {
                 for half in 0..2 {
                     w[i][half] = codes(first + i, half);
                 }
             }
             for t in 0..TOKENS {
                 let mut sum = [target.nothing(); 2];
-                for i in 0..B::QUADS {
+                for i in 0..quads::<T, B>() {
                     let x = target.splat_bytes(x[t].as_chunks().0[first + i]);
                     for half in 0..2 {
                         sum[half] = products::<T, B>(target, sum[half], w[i][half], x);
