@@ -11,20 +11,20 @@ use keepq_dot::{LANES, Target, Way};
 pulp::simd_type! {
     /// Proof that the machine has AVX2, FMA, F16C and what comes with them.
     pub(crate) struct X86_64V3 {
-        sse: "sse",
-        sse2: "sse2",
-        sse3: "sse3",
-        ssse3: "ssse3",
-        sse4_1: "sse4.1",
-        sse4_2: "sse4.2",
-        popcnt: "popcnt",
-        avx: "avx",
-        avx2: "avx2",
-        bmi1: "bmi1",
-        bmi2: "bmi2",
-        fma: "fma",
-        f16c: "f16c",
-        lzcnt: "lzcnt",
+        pub(crate) sse: "sse",
+        pub(crate) sse2: "sse2",
+        pub(crate) sse3: "sse3",
+        pub(crate) ssse3: "ssse3",
+        pub(crate) sse4_1: "sse4.1",
+        pub(crate) sse4_2: "sse4.2",
+        pub(crate) popcnt: "popcnt",
+        pub(crate) avx: "avx",
+        pub(crate) avx2: "avx2",
+        pub(crate) bmi1: "bmi1",
+        pub(crate) bmi2: "bmi2",
+        pub(crate) fma: "fma",
+        pub(crate) f16c: "f16c",
+        pub(crate) lzcnt: "lzcnt",
     }
 }
 

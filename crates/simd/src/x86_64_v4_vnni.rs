@@ -1,6 +1,5 @@
 //! `x86-64-v4-vnni`: AVX-512 and its products of bytes, in registers of 256 bits.
 
-use core::arch::asm;
 use core::arch::x86_64::{__m256, __m256i, _mm256_dpbusd_epi32, _mm256_dpwssd_epi32};
 
 use keepq_blocks::F16;
@@ -134,16 +133,6 @@ impl Target for X86_64V4Vnni {
     fn dot_lanes(self, total: __m256i, a: __m256i, b: __m256i) -> __m256i {
         // SAFETY: the token proves that the machine has AVX512-VNNI and AVX512-VL; pulp has no method for this instruction.
         unsafe { _mm256_dpwssd_epi32(total, a, b) }
-    }
-
-    #[inline(always)]
-    fn settled(self, sum: __m256i) -> __m256i {
-        sum
-    }
-
-    #[inline(always)]
-    fn settled_i32(self, sum: __m256i) -> __m256i {
-        sum
     }
 
     #[inline(always)]
