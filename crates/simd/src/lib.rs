@@ -14,7 +14,8 @@
 //! ```
 //!
 //! `x86-64-v3` gives the bodies its own operations on eight lanes ([`keepq_dot::Target`]): products of bytes, shuffles,
-//! fused multiply-add, conversion from binary16.
+//! fused multiply-add, conversion from binary16. `x86-64-v4-vnni` has them too, with twice as many registers, and adds products of bytes up in
+//! 32 bits (`vpdpbusd`), also in registers of 256 bits.
 //!
 //! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`],
 //! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`].
@@ -37,7 +38,7 @@ mod w4a8;
 )]
 mod x86_64_v3;
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "as in x86_64_v3: pulp lacks the products of VNNI")]
 mod x86_64_v4_vnni;
 
 pub use tier::{Tier, TierError};

@@ -436,6 +436,6 @@ mod tests {
     #[test]
     fn an_unknown_tier_lists_those_there_are() {
         let error = Tier::from_name("avx9").unwrap_err();
-        assert_eq!(error.to_string(), "no tier is called \"avx9\": there are portable, x86-64-v3");
+        assert_eq!(error.to_string(), "no tier is called \"avx9\": there are portable, x86-64-v3, x86-64-v4-vnni");
     }
 }

@@ -34,6 +34,7 @@ pulp::simd_type! {
 }
 
 impl X86_64V4Vnni {
+    /// What the machine has as well.
     #[inline(always)]
     fn v3(self) -> X86_64V3 {
         let Self { sse, sse2, sse3, ssse3, sse4_1, sse4_2, popcnt, avx, avx2, bmi1, bmi2, fma, f16c, lzcnt, .. } = self;
@@ -41,6 +42,7 @@ impl X86_64V4Vnni {
     }
 }
 
+/// Operations that are those of `x86-64-v3`: compiled for this tier they have twice as many registers.
 macro_rules! as_v3 {
     ($(fn $name:ident($($arg:ident: $ty:ty),*) $(-> $out:ty)?;)*) => {
         $(
@@ -82,7 +84,10 @@ impl Target for X86_64V4Vnni {
         fn words(rows: [&[u8; 16]; LANES]) -> [__m256i; 4];
         fn widen_f16(x: [F16; LANES]) -> __m256;
         fn narrow_f16(x: __m256) -> [F16; LANES];
-        fn widen_nibbles(x: [u8; 16]) -> [__m256; 4];
+        fn to_bf16(x: __m256) -> __m256;
+        fn widen_bf16s(x: __m256i) -> [__m256; 2];
+        fn unpair(low: __m256, high: __m256) -> [__m256; 2];
+        fn widen_nibbles(x: [[u8; 8]; 2]) -> [__m256; 4];
         fn sub_bytes(x: __m256i, by: u8) -> __m256i;
         fn widen_pairs(x: [i8; 16]) -> __m256i;
         fn spreads() -> [__m256i; 4];

@@ -30,12 +30,10 @@ const fn bias<T: Target, B: Quantized>() -> u8 {
 
 /// Quads of products that are added up before they are widened.
 const fn quads<T: Target, B: Quantized>() -> usize {
-    if !T::WIDE_PARTIAL {
-        B::QUADS
-    } else if B::SUB_BLOCK == 16 {
-        4
-    } else {
-        8
+    match B::SUB_BLOCK {
+        _ if !T::WIDE_PARTIAL => B::QUADS,
+        16 => 4,
+        _ => 8,
     }
 }
 
@@ -53,7 +51,11 @@ fn octet_codes<T: Target, B: Quantized>(target: T, octet: impl Octet<B>, mut put
 /// `sum` and the products of a quad, in this order.
 #[inline(always)]
 fn products<T: Target, B: Quantized>(target: T, sum: T::Partial, w: T::Bytes, x: T::Bytes) -> T::Partial {
-    target.settled(if B::SIGNED && !T::WIDE_PARTIAL { target.signed_products(w, x) } else { target.add_products(sum, w, x) })
+    target.settled(if B::SIGNED && !T::WIDE_PARTIAL {
+        target.signed_products(w, x)
+    } else {
+        target.add_products(sum, w, x)
+    })
 }
 
 /// `isum` and a sum of products, times the scale of its sub-block where there are any, in this order.

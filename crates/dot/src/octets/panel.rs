@@ -3,10 +3,10 @@
 use keepq_act::Q8Rows;
 
 use super::octet::Octet;
+use super::octet_codes;
 use super::rows::Rows;
 use super::scales::Scales;
 use super::tile::{TOKENS, tile};
-use super::octet_codes;
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 

@@ -157,7 +157,8 @@ fn small_blocks<T: Target, B: Quantized>(
     panel: &Panel<'_>,
     acc: &mut [[T::F32s; 2]; TOKENS],
 ) {
-    let sums = if B::HAS_MIN || bias::<T, B>() > 0 { float_sums::<T, B>(target, tokens) } else { [[0.0; DEPTH]; TOKENS] };
+    let sums =
+        if B::HAS_MIN || bias::<T, B>() > 0 { float_sums::<T, B>(target, tokens) } else { [[0.0; DEPTH]; TOKENS] };
     for b in 0..blocks {
         let x = [&tokens[0].codes[b], &tokens[1].codes[b], &tokens[2].codes[b], &tokens[3].codes[b]];
         let mut isum = [[target.splat_i32(0); 2]; TOKENS];
