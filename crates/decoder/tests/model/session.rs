@@ -51,6 +51,28 @@ fn bits_depend_on_no_tier_thread_count_or_cut() {
     }
 }
 
+/// Several at a time, on threads of their own and on threads that they share.
+#[test]
+fn decoders_in_one_process_do_not_disturb_each_other() {
+    let file = Tiny::of("llama").write();
+    let gguf = Gguf::parse(&file).unwrap();
+    let model = &Model::load(&gguf, Residency::Keep).unwrap();
+    let settings = || Settings::new(Tier::best(), 2, Residency::Keep).unwrap();
+    let want = &logits(model, &settings(), &[9]);
+    let shared = &settings();
+    std::thread::scope(|scope| {
+        for (i, pieces) in [&[9][..], &[1; 9], &[4, 5], &[3, 1, 3, 2]].into_iter().enumerate() {
+            scope.spawn(move || {
+                let own = settings();
+                for turn in 0..20 {
+                    let settings = if (i + turn) % 2 == 0 { shared } else { &own };
+                    assert!(logits(model, settings, pieces) == *want, "{pieces:?}, turn {turn}");
+                }
+            });
+        }
+    });
+}
+
 /// Blocks of attention begin and end within batches, and so do windows.
 #[test]
 fn a_long_prompt_has_the_same_bits_however_it_is_cut() {
