@@ -12,9 +12,15 @@ pub(crate) fn nibbles<T: Target, B: Quantized>(target: T, octet: impl Octet<B>, 
 }
 
 /// Calls `body` with 0 to 7, each call a copy of its own: shifts and places that depend on the number are known when it is
-/// compiled, and arrays that it is an index of stay in registers.
+/// compiled, and arrays that it is an index of stay in registers. A loop may be left rolled.
+///
+/// ```
+/// let mut numbers = Vec::new();
+/// keepq_dot::eight(|i| numbers.push(i));
+/// assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7]);
+/// ```
 #[inline(always)]
-pub(crate) fn eight(mut body: impl FnMut(usize)) {
+pub fn eight(mut body: impl FnMut(usize)) {
     body(0);
     body(1);
     body(2);

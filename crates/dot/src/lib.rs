@@ -59,6 +59,7 @@ mod scratch;
 mod strip;
 mod target;
 
+pub use columns::eight;
 pub use float::dot_float;
 pub use interleaved::{Interleaved, InterleavedRows, WeightRows};
 pub use math::exp;

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use keepq_dot::{LANES, Target};
+use keepq_dot::{LANES, Target, eight};
 use keepq_tinygemm::w4a8::{ROWS, Record, Weights};
 use keepq_tinygemm::{Acts, SUM};
 
@@ -17,6 +17,8 @@ const TOKENS: usize = 4;
 
 /// Quads of a row whose products are added up in 16 bits: 8 · 2 · 15 · 127 = 30,480 is within 2^15 - 1.
 const QUADS: usize = SUM / 4;
+
+const _: () = assert!(QUADS == 8, "as many as are written out");
 
 /// See [`Tier::w4a8_strip`](crate::Tier::w4a8_strip).
 pub(crate) fn strip<T: Target>(target: T, w: Weights<'_>, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
@@ -136,7 +138,7 @@ fn multiply_rows<T: Target, const R: usize, const M: usize>(
     let mut isums = [[target.splat_i32(0); R]; M];
     for step in 0..tokens.steps[0].len() {
         let mut sums = [[target.nothing(); R]; M];
-        each_quad(
+        eight(
             #[inline(always)]
             |quad| {
                 let codes = codes(step, quad);
@@ -170,20 +172,6 @@ fn multiply_rows<T: Target, const R: usize, const M: usize>(
             target.store(target.add(target.load(&y[r]), scaled), &mut y[r]);
         }
     }
-}
-
-/// Calls `body` for each of the quads that are added up together: no loop, which the compiler would leave rolled.
-#[inline(always)]
-fn each_quad(mut body: impl FnMut(usize)) {
-    const { assert!(QUADS == 8) };
-    body(0);
-    body(1);
-    body(2);
-    body(3);
-    body(4);
-    body(5);
-    body(6);
-    body(7);
 }
 
 /// Each zero point beside a 0.

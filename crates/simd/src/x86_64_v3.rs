@@ -97,8 +97,7 @@ impl Target for X86_64V3 {
 
     #[inline(always)]
     fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
-        let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        self.dot_lanes(total, a, b)
+        self.dot_lanes(total, a, self.splat_pair(b))
     }
 
     #[inline(always)]
@@ -362,6 +361,12 @@ impl Target for X86_64V3 {
 }
 
 impl X86_64V3 {
+    /// The pair in all lanes.
+    #[inline(always)]
+    pub(crate) fn splat_pair(self, [a, b]: [i16; 2]) -> __m256i {
+        self.avx._mm256_set1_epi32(i32::from(a.cast_unsigned()) | i32::from(b) << 16)
+    }
+
     /// Eight binary16 numbers as floats.
     #[inline(always)]
     fn cvtph(self, x: __m128i) -> __m256 {

@@ -130,8 +130,7 @@ impl Target for X86_64V4Vnni {
 
     #[inline(always)]
     fn dot_pairs(self, total: __m256i, a: __m256i, b: [i16; 2]) -> __m256i {
-        let b = self.avx._mm256_set1_epi32(i32::from(b[0].cast_unsigned()) | i32::from(b[1]) << 16);
-        self.dot_lanes(total, a, b)
+        self.dot_lanes(total, a, self.v3().splat_pair(b))
     }
 
     #[inline(always)]

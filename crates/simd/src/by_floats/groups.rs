@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use keepq_blocks::Bf16;
 use keepq_dot::{LANES, Target};
 use keepq_tinygemm::{Slab, w4a16, wna16};
 
@@ -64,7 +65,7 @@ impl<'a> SlabWeights<'a> for wna16::Weights<'a> {
         let points = self.eight_zeros(g, first / LANES);
         let [mut scales, mut zeros] = [[0.0; LANES]; 2];
         for lane in 0..LANES {
-            scales[lane] = widen(of_group[lane].to_bits());
+            scales[lane] = Bf16::from_bits(of_group[lane].to_bits()).to_f32();
             zeros[lane] = (points >> (4 * lane) & 15) as f32;
         }
         [target.load(&scales), target.load(&zeros)]
@@ -99,10 +100,4 @@ pub(super) fn scales<'a, T: Target, A: Arithmetic>(
         offsets[e] = A::offset(target, lanes[e][0], lanes[e][1]);
     }
     [scales, offsets]
-}
-
-/// A bf16 number as a float. A NaN keeps its bits.
-#[inline(always)]
-pub(super) fn widen(bits: u16) -> f32 {
-    f32::from_bits(u32::from(bits) << 16)
 }

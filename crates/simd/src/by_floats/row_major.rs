@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use keepq_blocks::Bf16;
 use keepq_dot::{LANES, Target};
 use keepq_tinygemm::SLAB_ROWS;
 use keepq_tinygemm::w4a16::RowMajor;
 
 use super::arithmetic::Arithmetic;
-use super::groups::widen;
 use super::panel::{Half, Memory};
 use super::{EIGHTS, Strip};
 
@@ -48,7 +48,8 @@ fn decode<T: Target, A: Arithmetic>(
             for lane in 0..LANES {
                 let (_, of_row, zeros_of_row) = parts[lane];
                 let g = from / group;
-                (scales[lane], zeros[lane]) = (widen(of_row[g].to_bits()), widen(zeros_of_row[g].to_bits()));
+                scales[lane] = Bf16::from_bits(of_row[g].to_bits()).to_f32();
+                zeros[lane] = Bf16::from_bits(zeros_of_row[g].to_bits()).to_f32();
             }
             let scale = target.load(&scales);
             let offset = A::offset(target, scale, target.load(&zeros));
