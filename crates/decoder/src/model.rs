@@ -1,10 +1,12 @@
 //! [`Model`]: the tensors of a file, each where it lies, with the shape that the metadata call for.
 
-use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Reason, Residency, Weight, WeightStack};
+use keepq_blocks::GgmlType;
+use keepq_gemm::{Reason, Residency, WeightStack};
 use keepq_gguf::{Gguf, Tensor};
 
+use crate::layers::{self, Store as _};
 use crate::tensors::Tensors;
+use crate::weights::{Embedding, Weight};
 use crate::{Config, Experts, ModelError};
 
 /// A model, ready to run: views into the mapped file. Sessions share it.
@@ -12,7 +14,7 @@ use crate::{Config, Experts, ModelError};
 pub struct Model<'a> {
     config: Config,
     /// One row a token; where the head is tied, the head's weights too.
-    pub(crate) embedding: Matrix<'a>,
+    pub(crate) embedding: Embedding<'a>,
     pub(crate) layers: Vec<Layer<'a>>,
     pub(crate) output_norm: Vec<f32>,
     pub(crate) head: Weight<'a>,
@@ -131,7 +133,7 @@ impl<'a> Model<'a> {
         let mut tensors = Tensors::of(gguf, residency, &expanded);
 
         let embedding = tensors.embedding(&config)?;
-        let layers = (0..config.layers).map(|i| tensors.layer(i, &config)).collect::<Result<_, _>>()?;
+        let layers = (0..config.layers).map(|i| layers::layer(&mut tensors, i, &config)).collect::<Result<_, _>>()?;
         let output_norm = tensors.floats("output_norm.weight", config.embedding)?;
         let head = match gguf.tensor("output.weight") {
             Some(_) => tensors.weight("output.weight", embedding.n(), config.embedding)?,
@@ -151,6 +153,7 @@ impl<'a> Model<'a> {
             return Err(ModelError::Key { key, found, expected });
         }
         let report = tensors.finish()?;
+        let embedding = Embedding::Matrix(embedding);
         Ok(Self { config, embedding, layers, output_norm, head, rope_factors, report })
     }
 
@@ -162,7 +165,7 @@ impl<'a> Model<'a> {
 
     /// Tokens in the vocabulary.
     #[must_use]
-    pub const fn vocabulary(&self) -> usize {
+    pub fn vocabulary(&self) -> usize {
         self.embedding.n()
     }
 
