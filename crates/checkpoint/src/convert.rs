@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use half::bf16;
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
+use keepq_tinygemm::select::Fit;
 use keepq_tinygemm::w4a16::{self, Layout, PackedError};
 use keepq_tinygemm::{LayoutError, w4a8, wna16};
 
@@ -21,35 +22,15 @@ pub struct Converted<W> {
     /// For each channel of the weights the channel of the model that it is; `None` where these are the same. Activations are put into
     /// this order before they are multiplied.
     pub order: Option<Vec<u32>>,
-    /// What it cost.
-    pub loss: Loss,
-}
-
-/// What a conversion does to weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loss {
-    /// Every weight is what it was.
-    None,
-    /// Codes are the same; scales or offsets are rounded to bf16.
-    Rounded,
-    /// Weights are quantized, or quantized again: the checkpoint has no codes that the path can take.
-    Requantized,
-}
-
-impl Loss {
-    /// In words, for a log.
-    #[must_use]
-    pub const fn describe(self) -> &'static str {
-        match self {
-            Self::None => "as stored",
-            Self::Rounded => "scales rounded to bf16",
-            Self::Requantized => "quantized again",
-        }
-    }
+    /// What became of the stored weights.
+    pub fit: Fit,
 }
 
 /// Groups that packed layouts have, largest first.
 const GROUPS: [usize; 4] = [256, 128, 64, 32];
+
+/// What weights are quantized to for the fallback.
+const FALLBACK: Scheme = Scheme::Symmetric(Storage::Bf16);
 
 /// Where codes come from.
 #[derive(Debug)]
@@ -92,7 +73,7 @@ impl Linear<'_> {
             return Err(packed(PackedError::Group { k, group }));
         }
         let (mut bytes, mut scales) = (self.zeros(bytes, 0_u8)?, self.zeros(k / group * n, [bf16::ZERO; 2])?);
-        let mut loss = rows.loss();
+        let mut fit = rows.fit();
         for first in (0..n).step_by(layout.block()) {
             let end = n.min(first + layout.block());
             let block = rows.read(first..end)?;
@@ -102,15 +83,15 @@ impl Linear<'_> {
                 for (g, affine) in affines.iter().enumerate() {
                     let exact = [affine.scale, affine.offset + (8 - affine.point) as f32 * affine.scale];
                     let stored = exact.map(bf16::from_f32);
-                    if loss == Loss::None && stored.map(bf16::to_f32) != exact {
-                        loss = Loss::Rounded;
+                    if fit == Fit::Exact && stored.map(bf16::to_f32) != exact {
+                        fit = Fit::Rounded;
                     }
                     scales[g * n + row] = stored;
                 }
             }
         }
         let weights = w4a16::Stored::new(layout, (n, k), group, bytes, scales).map_err(packed)?;
-        Ok(Converted { weights, order: rows.order(), loss })
+        Ok(Converted { weights, order: rows.order(), fit })
     }
 
     /// For W4A8. Weights that have offsets instead of zero points, or one scale a row, or are floats, are quantized in groups of `group`, symmetric.
@@ -138,8 +119,8 @@ impl Linear<'_> {
             w4a8::pack((w4a8::ROWS, k), group, &block.codes, scales, zeros, records).map_err(&of_layout)?;
         }
         let weights = w4a8::Stored::new((n, k), group, records, scales, zeros).map_err(&of_layout)?;
-        let loss = rows.loss();
-        Ok(Converted { weights, order: rows.order(), loss })
+        let fit = rows.fit();
+        Ok(Converted { weights, order: rows.order(), fit })
     }
 
     /// For the fallback, with scales rounded to bf16. Weights that have no zero points of 0 to 15 are quantized in groups of `group`, symmetric.
@@ -148,7 +129,7 @@ impl Linear<'_> {
     /// As [`to_w4a16`](Self::to_w4a16).
     pub fn to_wna16(&self, group: usize) -> Result<Converted<wna16::Stored<'static>>, CheckpointError> {
         let (n, k) = (self.n(), self.k());
-        let mut rows = Rows::new(self, Scheme::Symmetric(Storage::Bf16), group)?;
+        let mut rows = Rows::new(self, FALLBACK, group)?;
         let group = rows.group;
         let of_layout = layout(self.name());
         if !n.is_multiple_of(wna16::ROWS) {
@@ -159,7 +140,7 @@ impl Linear<'_> {
         }
         let (mut words, mut scales) = (self.zeros(n / 2 * k, 0_u8)?, self.zeros(k / group * n, bf16::ZERO)?);
         let mut zeros = self.zeros(k / group * (n / 8), 0_i32)?;
-        let mut loss = rows.loss();
+        let mut fit = rows.fit();
         for first in (0..n).step_by(wna16::ROWS) {
             let end = first + wna16::ROWS;
             let block = rows.read(first..end)?;
@@ -167,8 +148,8 @@ impl Linear<'_> {
             for (row, affines) in (first..end).zip(block.affines.chunks_exact((k / group).max(1))) {
                 for (g, affine) in affines.iter().enumerate() {
                     let scale = bf16::from_f32(affine.scale);
-                    if loss == Loss::None && scale.to_f32() != affine.scale {
-                        loss = Loss::Rounded;
+                    if fit == Fit::Exact && scale.to_f32() != affine.scale {
+                        fit = Fit::Rounded;
                     }
                     scales[g * n + row] = scale;
                     zeros[g * (n / 8) + row / 8] |= (affine.point & 15) << (4 * (row % 8));
@@ -177,7 +158,7 @@ impl Linear<'_> {
         }
         let zeros = Some(Cow::Owned(zeros));
         let weights = wna16::Stored::new((n, k), group, words, scales, zeros).map_err(&of_layout)?;
-        Ok(Converted { weights, order: rows.order(), loss })
+        Ok(Converted { weights, order: rows.order(), fit })
     }
 
     /// With one scale a row. All weights are quantized for it but those that are so already.
@@ -186,7 +167,7 @@ impl Linear<'_> {
     /// As [`to_w4a16`](Self::to_w4a16).
     pub fn to_int4(&self) -> Result<Converted<QuantizedMatrixQ4>, CheckpointError> {
         if let Form::Int4(w) = self.form() {
-            return Ok(Converted { weights: w.clone(), order: None, loss: Loss::None });
+            return Ok(Converted { weights: w.clone(), order: None, fit: Fit::Exact });
         }
         let (n, k) = (self.n(), self.k());
         let of_layout = layout(self.name());
@@ -203,7 +184,15 @@ impl Linear<'_> {
             }
         }
         let weights = QuantizedMatrixQ4::from_parts(n, k, codes, scales).map_err(&of_layout)?;
-        Ok(Converted { weights, order: None, loss: Loss::Requantized })
+        Ok(Converted { weights, order: None, fit: self.quantized() })
+    }
+
+    /// What quantizing these weights is.
+    const fn quantized(&self) -> Fit {
+        match self.form() {
+            Form::Float(_) => Fit::Quantized,
+            _ => Fit::QuantizedAgain,
+        }
     }
 
     /// A row that is finite.
@@ -243,24 +232,26 @@ impl Linear<'_> {
     }
 }
 
+/// Whether the stored codes stand for what a scheme's codes stand for.
+fn scheme_keeps(linear: &Linear<'_>, scheme: Scheme) -> bool {
+    match linear.form() {
+        Form::Float(_) => false,
+        Form::Gptq(_) | Form::Awq(_) | Form::Int4(_) => true,
+        // Offsets of 0 are zero points of 8, others are none.
+        Form::CpuInt4(w) => scheme == Scheme::Offset || w.view().tensors().2.iter().all(|zero| zero.to_f32() == 0.0),
+        // The fallback's zero points are nibbles.
+        Form::W4A8(w) => {
+            let zeros = || (0..linear.n()).flat_map(|n| (0..linear.k()).step_by(w.view().group()).map(move |k| (n, k)));
+            scheme != FALLBACK || zeros().all(|(n, k)| matches!(w.view().zero(n, k), Some(0..=15)))
+        }
+    }
+}
+
 impl<'l, 'a> Rows<'l, 'a> {
     /// Codes are kept where there are some and `scheme` can say what they stand for, in the largest groups that there are; else they are found by
     /// `scheme`, in groups of `group`.
     fn new(linear: &'l Linear<'a>, scheme: Scheme, group: usize) -> Result<Self, CheckpointError> {
-        let has_points = |linear: &Linear<'_>| match linear.form() {
-            Form::Gptq(_) | Form::Awq(_) => true,
-            Form::W4A8(w) => {
-                let (n, k) = (linear.n(), linear.k());
-                let groups = (0..n).flat_map(|n| (0..k).step_by(w.view().group()).map(move |k| (n, k)));
-                scheme != Scheme::Symmetric(Storage::Bf16)
-                    || groups.into_iter().all(|(n, k)| matches!(w.view().zero(n, k), Some(0..=15)))
-            }
-            Form::CpuInt4(_) | Form::Float(_) | Form::Int4(_) => false,
-        };
-        let kept = match (linear.form(), scheme) {
-            (Form::CpuInt4(_), Scheme::Offset) => true,
-            _ => has_points(linear),
-        };
+        let kept = scheme_keeps(linear, scheme);
         let stored = linear.group().filter(|_| kept);
         let group = stored
             .map_or(group, |stored| GROUPS.into_iter().find(|group| stored.is_multiple_of(*group)).unwrap_or(stored));
@@ -268,10 +259,10 @@ impl<'l, 'a> Rows<'l, 'a> {
         Ok(Self { linear, plan, group, block: Block::default(), floats: vec![0.0; linear.k()] })
     }
 
-    const fn loss(&self) -> Loss {
+    const fn fit(&self) -> Fit {
         match self.plan {
-            Plan::Kept { .. } => Loss::None,
-            Plan::Found(_) => Loss::Requantized,
+            Plan::Kept { .. } => Fit::Exact,
+            Plan::Found(_) => self.linear.quantized(),
         }
     }
 

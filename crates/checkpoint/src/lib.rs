@@ -17,8 +17,9 @@
 //! a few rows at a time: beside the result nothing of a weight's size is allocated.
 //!
 //! ```
-//! use keepq_checkpoint::{Checkpoint, CheckpointFiles, Loss};
+//! use keepq_checkpoint::CheckpointFiles;
 //! use keepq_gguf::Source;
+//! use keepq_tinygemm::select::Fit;
 //! use keepq_tinygemm::w4a16::Layout;
 //! use safetensors::{Dtype, tensor::TensorView};
 //!
@@ -38,7 +39,7 @@
 //! let checkpoint = files.parse()?;
 //! let up = checkpoint.linear("up", (32, 32))?;
 //! let packed = up.to_w4a16(Layout::Avx2, 64)?;
-//! assert_eq!((packed.loss, packed.weights.view().group()), (Loss::None, 32));
+//! assert_eq!((packed.fit, packed.weights.view().group()), (Fit::Exact, 32));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -62,7 +63,7 @@ mod search;
 mod tensor;
 
 pub use checkpoint::Checkpoint;
-pub use convert::{Converted, Loss};
+pub use convert::Converted;
 pub use error::CheckpointError;
 pub use files::{CONFIG_FILE, CheckpointFiles, INDEX_FILE, MODEL_FILE};
 pub use linear::{Form, Linear};

@@ -3,6 +3,7 @@
 use half::bf16;
 use keepq_dot::ProductError;
 use keepq_simd::Tier;
+use keepq_tinygemm::select::Config;
 use keepq_tinygemm::w4a16::{Layout, PackedError, RowMajor, Stored, StoredRowMajor, Weights};
 
 use super::pair::ByFloats;
@@ -23,6 +24,14 @@ pub struct W4A16Switches {
 impl Default for W4A16Switches {
     fn default() -> Self {
         Self { prefill_dequant: true, direct_dequant: true, dequant_threshold: Tier::DEQUANT_THRESHOLD }
+    }
+}
+
+impl From<&Config> for W4A16Switches {
+    /// The three keys of a configuration that are meant for the driver.
+    fn from(config: &Config) -> Self {
+        let &Config { prefill_dequant, direct_dequant, dequant_threshold, .. } = config;
+        Self { prefill_dequant, direct_dequant, dequant_threshold }
     }
 }
 
