@@ -1,6 +1,7 @@
 //! [`Checkpoint`]: tensors by name, and the weights that they make up.
 
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
+use keepq_tinygemm::select::Stored;
 use keepq_tinygemm::w4a16::StoredRowMajor;
 use keepq_tinygemm::{LayoutError, w4a8};
 use safetensors::{Dtype, SafeTensors};
@@ -32,6 +33,18 @@ impl<'a> Checkpoint<'a> {
     #[must_use]
     pub const fn quantization(&self) -> Quantization {
         self.quantization
+    }
+
+    /// What each path would make of the weights, by their form alone: shapes may rule paths out ([`Stored::with_matrix`]).
+    #[must_use]
+    pub const fn stored(&self) -> Stored {
+        match self.quantization.method {
+            Method::None => Stored::FLOATS,
+            Method::Gptq(_) | Method::Awq => Stored::ZERO_POINTS,
+            Method::CpuInt4 => Stored::CPU_INT4,
+            Method::W4A8 => Stored::W4A8,
+            Method::Int4 => Stored::INT4,
+        }
     }
 
     /// The same checkpoint with zero points as the caller knows them to be stored, whatever the label says; of another form than GPTQ it is as it
@@ -94,11 +107,8 @@ impl<'a> Checkpoint<'a> {
                 Form::Awq(awq::Weights::new((n, k), group, [part("qweight")?, part("qzeros")?, part("scales")?])?)
             }
             // Embeddings of packed checkpoints are row-major: they are read row by row.
-            Method::CpuInt4 | Method::W4A8 | Method::Int4 if self.is_row_major(prefix) => {
-                let group = group_size.unwrap_or(64);
-                check_shape(prefix, (n, k), (1, 2), group)?;
-                Form::CpuInt4(self.row_major(prefix, (n, k), group)?)
-            }
+            Method::CpuInt4 if !has("weight") => self.row_major(prefix, (n, k), group)?,
+            Method::W4A8 | Method::Int4 if self.is_row_major(prefix) => self.row_major(prefix, (n, k), group)?,
             Method::W4A8 if !has("weight") => {
                 check_shape(prefix, (n, k), (w4a8::ROWS, 1), group)?;
                 Form::W4A8(self.records(prefix, (n, k), group)?)
@@ -118,21 +128,17 @@ impl<'a> Checkpoint<'a> {
         self.tensor(&format!("{prefix}.weight_zero")).is_some_and(|zeros| zeros.dtype() == "BF16")
     }
 
-    fn row_major(
-        &self,
-        prefix: &str,
-        (n, k): (usize, usize),
-        group: usize,
-    ) -> Result<StoredRowMajor<'a>, CheckpointError> {
+    fn row_major(&self, prefix: &str, (n, k): (usize, usize), group: usize) -> Result<Form<'a>, CheckpointError> {
+        check_shape(prefix, (n, k), (1, 2), group)?;
         let part = |part: &str| self.require(&format!("{prefix}.{part}"));
-        StoredRowMajor::new(
+        let stored = StoredRowMajor::new(
             (n, k),
             group,
             part("weight_packed")?.shaped(&[n, k / 2])?.elements::<u8>(Dtype::U8)?,
             part("weight_scale")?.shaped(&[n, k / group])?.elements(Dtype::BF16)?,
             part("weight_zero")?.shaped(&[n, k / group])?.elements(Dtype::BF16)?,
-        )
-        .map_err(layout(prefix))
+        );
+        Ok(Form::CpuInt4(stored.map_err(layout(prefix))?))
     }
 
     fn records(&self, prefix: &str, (n, k): (usize, usize), group: usize) -> Result<w4a8::Stored<'a>, CheckpointError> {

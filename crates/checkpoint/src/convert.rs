@@ -57,7 +57,7 @@ struct Rows<'l, 'a> {
     floats: Vec<f32>,
 }
 
-impl Linear<'_> {
+impl<'a> Linear<'a> {
     /// For W4A16 in `layout`. Zero points become offsets, and scales are rounded to bf16. Weights that are floats, or of one scale a row, are quantized
     /// in groups of `group`.
     ///
@@ -94,11 +94,14 @@ impl Linear<'_> {
         Ok(Converted { weights, order: rows.order(), fit })
     }
 
-    /// For W4A8. Weights that have offsets instead of zero points, or one scale a row, or are floats, are quantized in groups of `group`, symmetric.
+    /// For W4A8; records are used where they lie. Weights that have offsets instead of zero points, or one scale a row, or are floats, are quantized in groups of `group`, symmetric.
     ///
     /// # Errors
     /// As [`to_w4a16`](Self::to_w4a16).
-    pub fn to_w4a8(&self, group: usize) -> Result<Converted<w4a8::Stored<'static>>, CheckpointError> {
+    pub fn to_w4a8(&self, group: usize) -> Result<Converted<w4a8::Stored<'a>>, CheckpointError> {
+        if let Form::W4A8(w) = self.form() {
+            return Ok(Converted { weights: w.clone(), order: None, fit: Fit::Exact });
+        }
         let (n, k) = (self.n(), self.k());
         let mut rows = Rows::new(self, Scheme::Symmetric(Storage::F32), group)?;
         let group = rows.group;

@@ -133,7 +133,10 @@ fn read_index(path: &Path) -> Result<(Vec<String>, HashMap<String, usize>), Chec
     for name in map.values() {
         match name.as_str() {
             Some(text) if is_file_name(text) => names.insert(text),
-            _ => return Err(CheckpointError::FileName { file: path.into(), name: name.to_string() }),
+            text => {
+                let name = text.map_or_else(|| name.to_string(), str::to_owned);
+                return Err(CheckpointError::FileName { file: path.into(), name });
+            }
         };
     }
     let names: Vec<_> = names.into_iter().collect();

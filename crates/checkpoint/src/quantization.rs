@@ -1,5 +1,6 @@
 //! [`Quantization`]: what a configuration says about how weights are quantized.
 
+use keepq_tinygemm::select::Config;
 use serde_json::{Map, Value};
 
 use crate::CheckpointError;
@@ -57,12 +58,11 @@ pub struct Quantization {
     pub group_size: Option<usize>,
     /// Whether all zero points are 8, as a GPTQ configuration says it; `false` where it does not say.
     pub symmetric: bool,
+    /// The keys that say how weights are multiplied, and made where they have to be; those that are missing are as by default.
+    pub config: Config,
 }
 
 impl Quantization {
-    /// Of weights that are floats.
-    pub const NONE: Self = Self { method: Method::None, group_size: None, symmetric: false };
-
     /// What `config.json` says. `quant_method` says which keys follow:
     ///
     /// | `quant_method` | keys, with what they are where they are missing |
@@ -70,12 +70,16 @@ impl Quantization {
     /// | `gptq` | `bits` 4, `group_size` 128 (-1: the whole row), `sym` false, `checkpoint_format` `gptq` or `gptq_v2` |
     /// | `awq` | `bits` 4, `group_size` 128 (-1: the whole row), `version` `gemm` |
     /// | `cpu_int4`, `w4a8` | `group_size` 64 |
-    /// | `int4` | |
+    /// | `int4` | `group_size` 64, of the embedding |
+    ///
+    /// Beside these the keys of [`Config`].
     ///
     /// # Errors
     /// [`CheckpointError::Key`] for one that holds what cannot be followed.
     pub fn from_config(config: &Map<String, Value>) -> Result<Self, CheckpointError> {
-        let Some(value) = config.get(QUANTIZATION_KEY) else { return Ok(Self::NONE) };
+        let Some(value) = config.get(QUANTIZATION_KEY) else {
+            return Ok(Self { method: Method::None, group_size: None, symmetric: false, config: Config::default() });
+        };
         let Some(object) = value.as_object() else { return Err(wrong(QUANTIZATION_KEY, Some(value), "an object")) };
         let keys = Keys(object);
         // The older file of GPTQ's makers does not name its method.
@@ -98,10 +102,11 @@ impl Quantization {
         keys.bits()?;
         let group_size = match method {
             Method::Gptq(_) | Method::Awq => keys.group_size(128)?,
-            Method::CpuInt4 | Method::W4A8 => keys.group_size(64)?,
-            Method::Int4 | Method::None => None,
+            // With one scale a row it is the embedding that has groups.
+            Method::CpuInt4 | Method::W4A8 | Method::Int4 => keys.group_size(64)?,
+            Method::None => None,
         };
-        Ok(Self { method, group_size, symmetric: keys.flag("sym", false)? })
+        Ok(Self { method, group_size, symmetric: keys.flag("sym", false)?, config: keys.config(group_size)? })
     }
 }
 
@@ -148,6 +153,26 @@ impl<'a> Keys<'a> {
                 _ => Err(self.wrong(key, "a number of channels, or -1")),
             },
         }
+    }
+
+    /// With the group that weights have, where paths know one like it.
+    fn config(&self, group_size: Option<usize>) -> Result<Config, CheckpointError> {
+        let default = Config::default();
+        let threshold = match self.0.get("dequant_threshold") {
+            None | Some(Value::Null) => default.dequant_threshold,
+            Some(value) => match value.as_u64().map(usize::try_from) {
+                Some(Ok(threshold)) => threshold,
+                _ => return Err(self.wrong("dequant_threshold", "a number of tokens")),
+            },
+        };
+        Ok(Config {
+            group_size: group_size.filter(|size| [32, 64, 128, 256].contains(size)).unwrap_or(default.group_size),
+            quantize_embedding: self.flag("quantize_embedding", default.quantize_embedding)?,
+            prefill_dequant: self.flag("prefill_dequant", default.prefill_dequant)?,
+            direct_dequant: self.flag("direct_dequant", default.direct_dequant)?,
+            dequant_threshold: threshold,
+            use_custom_op: self.flag("use_custom_op", default.use_custom_op)?,
+        })
     }
 
     fn wrong(&self, key: &str, expected: &str) -> CheckpointError {

@@ -78,6 +78,12 @@ impl Recipe {
         self.method
     }
 
+    /// Codes that share a scale, where the form has groups.
+    #[must_use]
+    pub const fn group(&self) -> usize {
+        self.group
+    }
+
     /// What `config.json` says of it: `quantization_config`.
     #[must_use]
     pub fn config(&self) -> Map<String, Value> {
@@ -94,10 +100,9 @@ impl Recipe {
                 "quant_method": "awq", "bits": 4, "group_size": self.group, "zero_point": !symmetric, "version": "gemm",
                 "modules_to_not_convert": null,
             }),
-            Method::CpuInt4 | Method::W4A8 => {
+            Method::CpuInt4 | Method::W4A8 | Method::Int4 | Method::None => {
                 json!({ "quant_method": self.method.name(), "bits": 4, "group_size": self.group })
             }
-            Method::Int4 | Method::None => json!({ "quant_method": self.method.name(), "bits": 4 }),
         };
         match value {
             Value::Object(object) => object,

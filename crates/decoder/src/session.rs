@@ -7,6 +7,7 @@ use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
 use crate::model::{Block, FeedForward, Layer, Mixture};
 use crate::profile::{Clock, Part};
+use crate::weights::matmul_many;
 use crate::{Config, Experts, Model, Profile, Rope, SessionError};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.

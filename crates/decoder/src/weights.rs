@@ -11,7 +11,7 @@ pub(crate) enum Weight<'a> {
     /// Blocks or floats.
     Blocks(keepq_gemm::Weight<'a>),
     /// Of one of the 4-bit paths.
-    FourBit(FourBitWeight<'a>),
+    FourBit(Box<FourBitWeight<'a>>),
 }
 
 impl<'a> Weight<'a> {
