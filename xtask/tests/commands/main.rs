@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod checkpoints;
 mod gate;
 mod generate;
 mod hostile_files;

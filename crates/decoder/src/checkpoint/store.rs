@@ -53,8 +53,7 @@ impl<'c, 'a> Tensors<'c, 'a> {
         let keeps_floats = quantized || !self.config.quantize_embedding;
         if keeps_floats && let Form::Float(matrix) = embedding.form() {
             self.warn_of_float_head(embedding.name(), matrix.bytes().len());
-            let head = keepq_gemm::Weight::new(*matrix, Residency::Strict).map_err(|_| no_kernel(&embedding))?;
-            return Ok(Weight::Blocks(head));
+            return self.hold_floats(&embedding);
         }
         self.hold(embedding)
     }
@@ -142,7 +141,9 @@ impl<'c, 'a> Tensors<'c, 'a> {
     /// Nothing in the checkpoint may be left over: a bias that is silently ignored gives wrong results. One of zeros, which makers of GPTQ files
     /// write for every weight, changes nothing.
     pub(super) fn finish(self) -> Result<LoadReport, ModelError> {
-        for name in self.checkpoint.names().filter(|&name| !self.used.contains(name)) {
+        let mut left: Vec<_> = self.checkpoint.names().filter(|&name| !self.used.contains(name)).collect();
+        left.sort_unstable();
+        for name in left {
             let changes_nothing = name.ends_with(".rotary_emb.inv_freq")
                 || name.ends_with(".bias")
                     && self.checkpoint.require(name)?.floats()?.iter().all(|&element| element == 0.0);
