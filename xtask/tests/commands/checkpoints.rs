@@ -1,8 +1,11 @@
 //! Checkpoints: made by `quantize`, run by `generate` and `bench`, refused in one line where they are damaged.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -227,4 +230,32 @@ fn smollm2_in_every_form() {
         assert!(text(&out).starts_with(" Paris"), "{ty}: {}", text(&out));
         fs::remove_dir_all(&out).expect("a folder");
     }
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_folder() {
+    let (dir, place) = (temporary_folder(), temporary_folder());
+    // A head of zeros that takes long to quantize and no place on the disk: the end of the file is a hole.
+    let bytes = 1_u64 << 31;
+    let header = format!(r#"{{"lm_head.weight":{{"dtype":"F32","shape":[2097152,256],"data_offsets":[0,{bytes}]}}}}"#);
+    let model = dir.path().join("model.safetensors");
+    fs::write(&model, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat()).expect("a file");
+    let file = fs::OpenOptions::new().write(true).open(&model).expect("a file");
+    file.set_len(8 + header.len() as u64 + bytes).expect("a longer file");
+    fs::write(dir.path().join("config.json"), "{}").expect("a file");
+    fs::copy(synthetic(), dir.path().join("vocab.gguf")).expect("a copy");
+
+    let mut child = quantize(dir.path(), "gptq", &place.path().join("out"), &["--threads", "1"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    while names_in(place.path()).is_empty() {
+        assert!(child.try_wait().expect("a process").is_none(), "it ends before it has written anything");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(killed.success());
+    let status = child.wait().expect("a process");
+    assert!(status.code() == Some(130) || status.signal() == Some(2), "{status}");
+    assert!(names_in(place.path()).is_empty());
 }
