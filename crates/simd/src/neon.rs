@@ -339,6 +339,7 @@ impl Target for Neon {
         [four([a, b, c, d]), four([e, f, g, h])]
     }
 
+    #[expect(clippy::pointers_in_nomem_asm_block, reason = "the address is not read from")]
     #[inline(always)]
     fn prefetch(self, at: *const u8) {
         // SAFETY: a hint, which reads and writes nothing whatever the address.

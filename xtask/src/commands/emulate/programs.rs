@@ -16,13 +16,18 @@ pub(super) struct Suite {
     tests: &'static [&'static str],
 }
 
-/// What runs the kernels of each tier, shortest first. Tests that need a checkout (snapshots) or a second of a real machine's time are left out.
+/// What runs the kernels of each tier, shortest first. Left out are tests that need a checkout, for its snapshots, and all shapes of W4A16, which take
+/// seconds of a real machine's time: the goldens have some of them.
 pub(super) const OF_TIERS: [Suite; 6] = [
     Suite::new("keepq-simd", "features", &["required_tiers", "the_best_tier"]),
     Suite::new("keepq-simd", "int8", &[]),
     Suite::new("keepq-gemm", "extremes", &[]),
     Suite::new("keepq-gemm", "any_bytes", &[]),
-    Suite::new("keepq-simd", "tinygemm", &[]),
+    Suite::new(
+        "keepq-simd",
+        "tinygemm",
+        &["acts::", "int4::", "w4a8::", "wna16::", "w4a16::any", "w4a16::row", "w4a16::strips"],
+    ),
     Suite::new("keepq-goldens", "parity", &["required_tiers", "every_case"]),
 ];
 
