@@ -1,0 +1,116 @@
+//! `xtask fidelity`: what each way to hold weights costs in quality, beside the bytes that it takes.
+//!
+//! The reference is the model in bf16: the file's weights decoded, rounded to bf16 and held so. Each candidate is made of that file as a user would
+//! make it, and loaded as a user would load it. All of them read the same text window by window, the reference first, so that logits of one
+//! window are in memory at a time. Then each continues the same prompts.
+
+mod candidates;
+mod measure;
+mod metrics;
+mod plot;
+mod report;
+mod texts;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use keepq_decoder::Settings;
+use keepq_decoder::tokenizer::Tokenizer;
+use keepq_gemm::{Residency, executor_from_env, threads_from_env};
+use keepq_gguf::{Source, open_set};
+use keepq_simd::Tier;
+
+use super::quantize::Target;
+use crate::files::{self, Replacement};
+use crate::{runtime, sha256};
+use candidates::{Bf16, Files};
+use measure::Measured;
+use report::Report;
+use texts::Texts;
+
+/// The arguments of `fidelity`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The GGUF file, or any file of a set
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// Types to quantize to, and to compare
+    #[arg(
+        long = "type",
+        value_name = "TYPE",
+        value_delimiter = ',',
+        default_values = ["Q8_0", "Q6_K", "Q5_K", "Q5_1", "Q5_0", "Q4_K", "Q4_1", "Q4_0", "Q3_K", "Q2_K"],
+        value_parser = Target::parser(),
+        ignore_case = true
+    )]
+    types: Vec<Target>,
+    /// Tokens of a window, each of which begins without a context
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..))]
+    window: u32,
+    /// Tokens of the text that are read at most [default: all of them]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    tokens: Option<u32>,
+    /// Tokens to continue each prompt by
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..))]
+    gen_len: u32,
+    /// A text to read instead of the stored one
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+    /// An SVG file to draw quality against bytes in
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print JSON, a line a row, then the gate's line
+    #[arg(long)]
+    json: bool,
+    /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
+    #[arg(long, value_name = "N", value_parser = runtime::thread_count)]
+    threads: Option<usize>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let executor = executor_from_env(args.threads.map_or_else(threads_from_env, Ok)?)?;
+    let settings = Settings::with_executor(Tier::from_env()?, executor, Residency::Keep);
+    let set = open_set(&args.model, Source::map)?;
+    let gguf = set.parse()?;
+    let file = || args.model.display().to_string();
+    let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
+    let texts = Texts::read(&tokenizer, args.text.as_deref(), args.tokens.map(|tokens| tokens as usize))?;
+    // Before anything runs, since a path that cannot be written to need not wait for that.
+    let plot = match &args.plot {
+        Some(path) => {
+            ensure!(path.extension().is_some_and(|extension| extension == "svg"), "{}: no .svg", path.display());
+            Some(Replacement::of(path)?)
+        }
+        None => None,
+    };
+
+    let bf16 = Bf16::write(&gguf, &settings).with_context(file)?;
+    let made = Files::write(&bf16, &args.types, &settings)?;
+    let opened = made.open()?;
+    let parsed = opened.iter().map(|(_, set)| set.parse()).collect::<Result<Vec<_>, _>>()?;
+    let mut models = vec![candidates::load("stored", &gguf).with_context(file)?];
+    for ((name, _), gguf) in opened.iter().zip(&parsed) {
+        models.push(candidates::load(name, gguf).with_context(|| name.clone())?);
+    }
+    let reference = bf16.source().parse()?;
+    let reference = candidates::load("bf16", &reference).context("bf16")?;
+
+    let Measured { perplexity, rows } =
+        measure::measure(&settings, &reference, &models, &texts, args.window as usize, args.gen_len as usize)?;
+    let report = Report {
+        model: texts::name_of(&args.model),
+        sha256: sha256::of_set(&set),
+        tier: settings.driver().tier().name(),
+        tokens: texts.ids.len(),
+        window: args.window as usize,
+        prompts: texts.prompts.len(),
+        gen_len: args.gen_len as usize,
+        perplexity,
+        bf16_bytes: reference.bytes,
+        rows,
+    };
+    if let Some(plot) = plot {
+        plot.write(plot::svg(&report)?.as_bytes())?;
+    }
+    files::print(&if args.json { report.json()? } else { report.to_string() })
+}
