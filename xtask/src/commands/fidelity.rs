@@ -23,7 +23,7 @@ use keepq_simd::Tier;
 use super::quantize::Target;
 use crate::files::{self, Replacement};
 use crate::{runtime, sha256};
-use candidates::{Bf16, Files};
+use candidates::{Bf16, Files, Kind};
 use measure::Measured;
 use report::Report;
 use texts::Texts;
@@ -88,12 +88,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let made = Files::write(&bf16, &args.types, &settings)?;
     let opened = made.open()?;
     let parsed = opened.iter().map(|(_, set)| set.parse()).collect::<Result<Vec<_>, _>>()?;
-    let mut models = vec![candidates::load("stored", &gguf).with_context(file)?];
+    let mut models = vec![candidates::load("stored", Kind::Stored, &gguf).with_context(file)?];
     for ((name, _), gguf) in opened.iter().zip(&parsed) {
-        models.push(candidates::load(name, gguf).with_context(|| name.clone())?);
+        models.push(candidates::load(name, Kind::Blocks, gguf).with_context(|| name.clone())?);
     }
     let reference = bf16.source().parse()?;
-    let reference = candidates::load("bf16", &reference).context("bf16")?;
+    let reference = candidates::load("bf16", Kind::Stored, &reference).context("bf16")?;
 
     let Measured { perplexity, rows } =
         measure::measure(&settings, &reference, &models, &texts, args.window as usize, args.gen_len as usize)?;

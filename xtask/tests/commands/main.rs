@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod fidelity;
 mod gate;
 mod generate;
 mod hostile_files;

@@ -10,20 +10,30 @@ use tempfile::TempDir;
 
 use crate::commands::quantize::{Target, write_as};
 
+/// What weights are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What the file holds.
+    Stored,
+    /// A type of GGUF.
+    Blocks,
+}
+
 /// A model that is compared.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) name: String,
+    pub(super) kind: Kind,
     /// Bytes of the weights that it multiplies by.
     pub(super) bytes: usize,
     pub(super) model: Model<'a>,
 }
 
 /// Loads a model as it is stored.
-pub(super) fn load<'a>(name: &str, gguf: &Gguf<'a>) -> Result<Candidate<'a>> {
+pub(super) fn load<'a>(name: &str, kind: Kind, gguf: &Gguf<'a>) -> Result<Candidate<'a>> {
     let model = Model::load(gguf, Residency::Keep)?;
     let bytes = model.report().kept_bytes + model.report().expanded_bytes;
-    Ok(Candidate { name: name.to_owned(), bytes, model })
+    Ok(Candidate { name: name.to_owned(), kind, bytes, model })
 }
 
 /// The model in bf16, in a file of a temporary folder.

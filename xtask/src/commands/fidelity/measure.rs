@@ -5,7 +5,7 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use keepq_decoder::{Logits, Sampler, Session, Settings, generate};
 use rayon::prelude::*;
 
-use super::candidates::Candidate;
+use super::candidates::{Candidate, Kind};
 use super::metrics::{Prediction, Spread, perplexity};
 use super::texts::Texts;
 
@@ -21,6 +21,7 @@ pub(super) struct Measured {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) name: String,
+    pub(super) kind: Kind,
     /// Of the weights that it multiplies by.
     pub(super) bytes: usize,
     pub(super) perplexity: f64,
@@ -88,6 +89,7 @@ pub(super) fn measure(
         let found = continued(settings, candidate, texts, gen_len, &progress)?;
         rows.push(Row {
             name: candidate.name.clone(),
+            kind: candidate.kind,
             bytes: candidate.bytes,
             perplexity: perplexity(&surprises),
             positions: divergences.len(),

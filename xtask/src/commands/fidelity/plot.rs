@@ -3,13 +3,18 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
+use super::candidates::Kind;
 use super::report::Report;
 
 /// Pixels.
 const SIZE: (u32, u32) = (860, 560);
 
-/// Colours of the types of GGUF, and of the 4-bit paths beside them, whose names are in small letters.
-const COLOURS: [RGBColor; 2] = [RGBColor(31, 119, 180), RGBColor(230, 110, 20)];
+const fn colour(kind: Kind) -> RGBColor {
+    match kind {
+        Kind::Stored => BLACK,
+        Kind::Blocks => RGBColor(31, 119, 180),
+    }
+}
 
 /// What lies below it is drawn there: weights that are the reference's own have no distance from it.
 const LEAST: f64 = 1e-6;
@@ -17,8 +22,9 @@ const LEAST: f64 = 1e-6;
 /// Draws the rows.
 pub(super) fn svg(report: &Report) -> Result<String> {
     let points: Vec<_> =
-        report.rows.iter().map(|row| (row.name.as_str(), report.bits(row), row.divergence.mean.max(LEAST))).collect();
-    let (bits, divergences) = (range(points.iter().map(|point| point.1)), range(points.iter().map(|point| point.2)));
+        report.rows.iter().map(|row| (row, (report.bits(row), row.divergence.mean.max(LEAST)))).collect();
+    let along = |axis: fn((f64, f64)) -> f64| range(points.iter().map(move |&(_, point)| axis(point)));
+    let (bits, divergences) = (along(|point| point.0), along(|point| point.1));
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();

@@ -157,11 +157,13 @@ impl fmt::Display for Report {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::candidates::Kind;
     use super::*;
 
     pub(crate) fn report() -> Report {
-        let row = |name: &str, bytes, perplexity, mean: f64, flips, reproduced| Row {
+        let row = |name: &str, kind, bytes, perplexity, mean: f64, flips, reproduced| Row {
             name: name.to_owned(),
+            kind,
             bytes,
             perplexity,
             divergence: Spread { mean, median: mean / 2.0, p99: 9.0 * mean, largest: 60.0 * mean },
@@ -180,9 +182,9 @@ pub(super) mod tests {
             perplexity: 20.0,
             bf16_bytes: 270_000_000,
             rows: vec![
-                row("Q8_0", 143_437_500, 20.01, 0.0004, 6, 11),
-                row("w4a16 group 64", 75_937_500, 20.8, 0.04, 55, 3),
-                row("int4", 67_540_000, 24.0, 0.09, 120, 0),
+                row("Q8_0", Kind::Blocks, 143_437_500, 20.01, 0.0004, 6, 11),
+                row("w4a16 group 64", Kind::Stored, 75_937_500, 20.8, 0.04, 55, 3),
+                row("int4", Kind::Stored, 67_540_000, 24.0, 0.09, 120, 0),
             ],
         }
     }
