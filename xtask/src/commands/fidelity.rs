@@ -15,15 +15,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use keepq_decoder::Settings;
-use keepq_decoder::tokenizer::Tokenizer;
 use keepq_gemm::{Residency, executor_from_env, threads_from_env};
-use keepq_gguf::{Source, open_set};
+use keepq_gguf::Gguf;
 use keepq_simd::Tier;
+use keepq_tinygemm::select::PathKind;
 
 use super::quantize::Target;
 use crate::files::{self, Replacement};
+use crate::model_files::{Contents, ModelFiles};
 use crate::{runtime, sha256};
-use candidates::{Bf16, Files, Kind};
+use candidates::{Candidate, Files, Form};
 use measure::Measured;
 use report::Report;
 use texts::Texts;
@@ -44,6 +45,15 @@ pub(crate) struct Args {
         ignore_case = true
     )]
     types: Vec<Target>,
+    /// 4-bit paths to quantize for, and to compare
+    #[arg(
+        long = "path",
+        value_name = "PATH",
+        value_delimiter = ',',
+        default_values_t = PathKind::ALL,
+        value_parser = path
+    )]
+    paths: Vec<PathKind>,
     /// Tokens of a window, each of which begins without a context
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..))]
     window: u32,
@@ -70,10 +80,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let executor = executor_from_env(args.threads.map_or_else(threads_from_env, Ok)?)?;
     let settings = Settings::with_executor(Tier::from_env()?, executor, Residency::Keep);
-    let set = open_set(&args.model, Source::map)?;
-    let gguf = set.parse()?;
+    let source = ModelFiles::open(&args.model, false)?;
+    let stored = source.parse()?;
     let file = || args.model.display().to_string();
-    let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
+    ensure!(matches!(stored, Contents::Gguf(..)), "{}: a checkpoint, expected a GGUF file", file());
+    let tokenizer = stored.tokenizer().with_context(file)?;
     let texts = Texts::read(&tokenizer, args.text.as_deref(), args.tokens.map(|tokens| tokens as usize))?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let plot = match &args.plot {
@@ -84,22 +95,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => None,
     };
 
-    let bf16 = Bf16::write(&gguf, &settings).with_context(file)?;
-    let made = Files::write(&bf16, &args.types, &settings)?;
-    let opened = made.open()?;
-    let parsed = opened.iter().map(|(_, set)| set.parse()).collect::<Result<Vec<_>, _>>()?;
-    let mut models = vec![candidates::load("stored", Kind::Stored, &gguf).with_context(file)?];
-    for ((name, _), gguf) in opened.iter().zip(&parsed) {
-        models.push(candidates::load(name, Kind::Blocks, gguf).with_context(|| name.clone())?);
+    let made = Files::new(&settings)?;
+    let bf16_files = made.write_bf16(stored.vocabulary(), &settings).with_context(file)?;
+    let bf16 = bf16_files.parse()?;
+    let forms = forms(args, bf16.vocabulary())?;
+    let written = forms.iter().map(|form| made.write(form, &bf16, &settings)).collect::<Result<Vec<_>>>()?;
+    let parsed = written.iter().map(ModelFiles::parse).collect::<Result<Vec<_>>>()?;
+    let mut models = vec![Candidate::load("stored", &stored).with_context(file)?];
+    for (form, contents) in forms.iter().zip(&parsed) {
+        models.push(Candidate::of(form, contents)?);
     }
-    let reference = bf16.source().parse()?;
-    let reference = candidates::load("bf16", Kind::Stored, &reference).context("bf16")?;
+    let reference = Candidate::load("bf16", &bf16)?;
 
     let Measured { perplexity, rows } =
         measure::measure(&settings, &reference, &models, &texts, args.window as usize, args.gen_len as usize)?;
     let report = Report {
         model: texts::name_of(&args.model),
-        sha256: sha256::of_set(&set),
+        sha256: sha256::of_sources(source.sources()),
         tier: settings.driver().tier().name(),
         tokens: texts.ids.len(),
         window: args.window as usize,
@@ -113,4 +125,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         plot.write(plot::svg(&report)?.as_bytes())?;
     }
     files::print(&if args.json { report.json()? } else { report.to_string() })
+}
+
+/// What is compared.
+fn forms(args: &Args, bf16: &Gguf<'_>) -> Result<Vec<Form>> {
+    let matrices = bf16.tensors().iter().filter(|tensor| tensor.dims().len() == 2);
+    let rows: Vec<u64> = matrices.map(|tensor| tensor.dims()[0]).collect();
+    let mut forms: Vec<Form> = args.types.iter().copied().map(Form::Blocks).collect();
+    for &path in &args.paths {
+        forms.extend(Form::of_path(path, &rows)?);
+    }
+    Ok(forms)
+}
+
+/// Parses the name of a path.
+fn path(name: &str) -> Result<PathKind, String> {
+    name.parse().map_err(|error: keepq_tinygemm::select::SelectError| error.to_string())
 }

@@ -11,12 +11,21 @@ use crate::support::{printed, refusal, synthetic, temporary_folder, xtask};
 fn what_is_the_reference_is_no_way_from_it_and_fewer_bits_are_further() {
     let folder = temporary_folder();
     let picture = folder.path().join("fidelity.svg");
-    let mut command =
-        xtask(["fidelity", "--json", "--type=BF16,Q8_0,Q4_0", "--tokens=70", "--window=32", "--gen-len=4"]);
+    let mut command = xtask([
+        "fidelity",
+        "--json",
+        "--type=BF16,Q8_0,Q4_0",
+        "--path=w4a16,w4a8",
+        "--tokens=70",
+        "--window=32",
+        "--gen-len=4",
+    ]);
     let text = printed(command.arg("--plot").arg(&picture).arg("--model").arg(synthetic()));
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let names: Vec<_> = lines.iter().map(|line| line["row"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["bf16", "stored", "BF16", "Q8_0", "Q4_0"]);
+    assert_eq!(names[..5], ["bf16", "stored", "BF16", "Q8_0", "Q4_0"]);
+    let of_paths = ["w4a16 group 32", "w4a8 group 32 symmetric", "w4a8 group 32 asymmetric"];
+    assert!(of_paths.iter().all(|name| names[5..].contains(name)), "{names:?}");
     assert_eq!((&lines[0]["tokens"], &lines[0]["prompts"]), (&json!(70), &json!(12)));
 
     let [bf16, q8_0, q4_0] = [2, 3, 4].map(|row: usize| &lines[row]);
@@ -27,6 +36,10 @@ fn what_is_the_reference_is_no_way_from_it_and_fewer_bits_are_further() {
     let number = |row: &Value, key: &str| row.pointer(key).and_then(Value::as_f64).expect("a number");
     assert!(number(q8_0, "/kl/mean") > 0.0);
     assert!(number(q4_0, "/kl/mean") > 2.0 * number(q8_0, "/kl/mean"), "{text}");
+    for row in &lines[5..] {
+        let bits = number(row, "/bits_per_weight");
+        assert!(number(row, "/kl/mean") > number(q8_0, "/kl/mean") && (4.0..6.0).contains(&bits), "{row}");
+    }
     assert!(number(q4_0, "/bits_per_weight") < number(q8_0, "/bits_per_weight"));
 
     let picture = fs::read_to_string(picture).expect("a picture");

@@ -1,14 +1,19 @@
-//! The models that are compared: [`Bf16`], which they are made of, [`Files`] of them, and [`Candidate`], one that is loaded.
+//! The models that are compared: [`Form`]s, [`Files`] of them, and [`Candidate`], one that is loaded.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use keepq_checkpoint::{Method, Recipe, ZeroPoints};
 use keepq_decoder::{Model, Settings};
 use keepq_gemm::Residency;
-use keepq_gguf::{Gguf, Source, SourceSet, open_set};
+use keepq_gguf::Gguf;
+use keepq_tinygemm::select::{PathKind, Policy};
 use tempfile::TempDir;
 
+use crate::commands::quantize::checkpoint::{KeptFloats, write_folder};
 use crate::commands::quantize::{Target, write_as};
+use crate::model_files::{Contents, Held, ModelFiles};
 
 /// What weights are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +22,73 @@ pub(super) enum Kind {
     Stored,
     /// A type of GGUF.
     Blocks,
+    /// Of a 4-bit path.
+    FourBit,
+}
+
+/// Groups of the 4-bit paths that are compared, where rows are whole ones.
+const GROUPS: [usize; 3] = [32, 64, 128];
+
+/// How a candidate is made of the model in bf16.
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    Blocks(Target),
+    FourBit { name: String, recipe: Recipe, kept: KeptFloats, path: PathKind },
+}
+
+impl Form {
+    /// The forms of a path, for rows of these lengths.
+    pub(super) fn of_path(path: PathKind, rows: &[u64]) -> Result<Vec<Self>> {
+        let quantized = KeptFloats::default();
+        let bf16_head = KeptFloats { head: true, ..quantized };
+        let groups = GROUPS.into_iter().filter(|&group| rows.iter().all(|k| k.is_multiple_of(group as u64)));
+        let form = |name: String, method, group, asymmetric, kept| -> Result<Self> {
+            let recipe = Recipe::new(method, group, asymmetric).context("no such form")?;
+            Ok(Self::FourBit { name, recipe, kept, path })
+        };
+        match path {
+            PathKind::W4A16 => groups
+                .flat_map(|group| [(group, quantized, ""), (group, bf16_head, ", bf16 head")])
+                .filter(|&(group, kept, _)| group == 64 || !kept.head)
+                .map(|(group, kept, head)| {
+                    form(format!("w4a16 group {group}{head}"), Method::CpuInt4, group, false, kept)
+                })
+                .collect(),
+            PathKind::W4A8 => groups
+                .flat_map(|group| [(group, false, "symmetric"), (group, true, "asymmetric")])
+                .map(|(group, asymmetric, zeros)| {
+                    form(format!("w4a8 group {group} {zeros}"), Method::W4A8, group, asymmetric, quantized)
+                })
+                .collect(),
+            PathKind::Int4 => Ok(vec![form("int4".to_owned(), Method::Int4, 64, false, quantized)?]),
+            PathKind::Fallback => {
+                let method = Method::Gptq(ZeroPoints::LessOne);
+                groups.map(|group| form(format!("fallback group {group}"), method, group, false, quantized)).collect()
+            }
+        }
+    }
+
+    /// The name of its row.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Blocks(target) => target.ty().name(),
+            Self::FourBit { name, .. } => name,
+        }
+    }
+
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Blocks(_) => Kind::Blocks,
+            Self::FourBit { .. } => Kind::FourBit,
+        }
+    }
+
+    const fn policy(&self) -> Option<Policy> {
+        match self {
+            Self::Blocks(_) => None,
+            Self::FourBit { path, .. } => Some(Policy::Named(*path)),
+        }
+    }
 }
 
 /// A model that is compared.
@@ -29,62 +101,63 @@ pub(super) struct Candidate<'a> {
     pub(super) model: Model<'a>,
 }
 
-/// Loads a model as it is stored.
-pub(super) fn load<'a>(name: &str, kind: Kind, gguf: &Gguf<'a>) -> Result<Candidate<'a>> {
-    let model = Model::load(gguf, Residency::Keep)?;
-    let bytes = model.report().kept_bytes + model.report().expanded_bytes;
-    Ok(Candidate { name: name.to_owned(), kind, bytes, model })
+impl<'a> Candidate<'a> {
+    /// A model as it is stored.
+    pub(super) fn load(name: &str, contents: &Contents<'a>) -> Result<Self> {
+        Self::held(name, Kind::Stored, contents, None)
+    }
+
+    /// A model that was made in a form.
+    pub(super) fn of(form: &Form, contents: &Contents<'a>) -> Result<Self> {
+        Self::held(form.name(), form.kind(), contents, form.policy())
+    }
+
+    fn held(name: &str, kind: Kind, contents: &Contents<'a>, policy: Option<Policy>) -> Result<Self> {
+        let (model, _) = contents.load(Held { residency: Residency::Keep, policy }).with_context(|| name.to_owned())?;
+        let report = model.report();
+        let bytes = report.kept_bytes + report.expanded_bytes + report.converted_bytes;
+        Ok(Self { name: name.to_owned(), kind, bytes, model })
+    }
 }
 
-/// The model in bf16, in a file of a temporary folder.
+/// A temporary folder of models.
 #[derive(Debug)]
-pub(super) struct Bf16 {
-    /// It goes with the files that are in it.
+pub(super) struct Files {
     folder: TempDir,
-    source: SourceSet,
+    pool: rayon::ThreadPool,
 }
 
-impl Bf16 {
-    /// Decodes the weights and rounds them.
-    pub(super) fn write(gguf: &Gguf<'_>, settings: &Settings) -> Result<Self> {
+impl Files {
+    /// None yet.
+    pub(super) fn new(settings: &Settings) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("keepq-fidelity-").tempdir().context("no temporary folder")?;
-        let path = folder.path().join("bf16.gguf");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.driver().executor().threads()).build()?;
+        Ok(Self { folder, pool })
+    }
+
+    /// Decodes the weights of a model and rounds them to bf16.
+    pub(super) fn write_bf16(&self, gguf: &Gguf<'_>, settings: &Settings) -> Result<ModelFiles> {
+        let path = self.path("bf16.gguf");
         write_as(gguf, Target::BF16, settings.driver().executor(), &mut File::create(&path)?)?;
-        Ok(Self { source: open_set(&path, Source::map)?, folder })
+        ModelFiles::open(&path, false)
     }
 
-    pub(super) const fn source(&self) -> &SourceSet {
-        &self.source
-    }
-}
-
-/// Files made of the model in bf16, by name.
-#[derive(Debug)]
-pub(super) struct Files<'b> {
-    bf16: &'b Bf16,
-    names: Vec<&'static str>,
-}
-
-impl<'b> Files<'b> {
-    /// A file of each type.
-    pub(super) fn write(bf16: &'b Bf16, types: &[Target], settings: &Settings) -> Result<Self> {
-        let gguf = bf16.source.parse()?;
-        let mut names = Vec::new();
-        for &target in types {
-            let name = target.ty().name();
-            let mut file = File::create(bf16.folder.path().join(format!("{name}.gguf")))?;
-            write_as(&gguf, target, settings.driver().executor(), &mut file).context(name)?;
-            names.push(name);
+    /// Makes a model of one in bf16.
+    pub(super) fn write(&self, form: &Form, bf16: &Contents<'_>, settings: &Settings) -> Result<ModelFiles> {
+        let path = self.path(form.name());
+        match form {
+            Form::Blocks(target) => {
+                let mut file = File::create(&path)?;
+                write_as(bf16.vocabulary(), *target, settings.driver().executor(), &mut file)?;
+            }
+            Form::FourBit { recipe, kept, .. } => {
+                write_folder(bf16, *recipe, *kept, &path, &self.pool)?;
+            }
         }
-        Ok(Self { bf16, names })
+        ModelFiles::open(&path, false)
     }
 
-    /// All of them, mapped.
-    pub(super) fn open(&self) -> Result<Vec<(String, SourceSet)>> {
-        let open = |&name: &&'static str| {
-            let path = self.bf16.folder.path().join(format!("{name}.gguf"));
-            Ok((name.to_owned(), open_set(&path, Source::map)?))
-        };
-        self.names.iter().map(open).collect()
+    fn path(&self, name: &str) -> PathBuf {
+        Path::join(self.folder.path(), name)
     }
 }

@@ -13,6 +13,7 @@ const fn colour(kind: Kind) -> RGBColor {
     match kind {
         Kind::Stored => BLACK,
         Kind::Blocks => RGBColor(31, 119, 180),
+        Kind::FourBit => RGBColor(230, 110, 20),
     }
 }
 
@@ -44,11 +45,10 @@ pub(super) fn svg(report: &Report) -> Result<String> {
             .y_label_formatter(&|y| format!("{y:.0e}"))
             .light_line_style(TRANSPARENT)
             .draw()?;
-        for (name, bits, divergence) in points {
-            let colour = COLOURS[usize::from(name.starts_with(|c: char| c.is_ascii_lowercase()))];
-            let name = Text::new(name.to_owned(), (8, -6), ("sans-serif", 13).into_font().color(&colour));
-            chart
-                .draw_series([EmptyElement::at((bits, divergence)) + Circle::new((0, 0), 4, colour.filled()) + name])?;
+        for (row, point) in points {
+            let colour = colour(row.kind);
+            let name = Text::new(row.name.clone(), (8, -6), ("sans-serif", 13).into_font().color(&colour));
+            chart.draw_series([EmptyElement::at(point) + Circle::new((0, 0), 4, colour.filled()) + name])?;
         }
         root.present()?;
     }

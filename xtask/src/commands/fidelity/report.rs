@@ -183,8 +183,8 @@ pub(super) mod tests {
             bf16_bytes: 270_000_000,
             rows: vec![
                 row("Q8_0", Kind::Blocks, 143_437_500, 20.01, 0.0004, 6, 11),
-                row("w4a16 group 64", Kind::Stored, 75_937_500, 20.8, 0.04, 55, 3),
-                row("int4", Kind::Stored, 67_540_000, 24.0, 0.09, 120, 0),
+                row("w4a16 group 64", Kind::FourBit, 75_937_500, 20.8, 0.04, 55, 3),
+                row("int4", Kind::FourBit, 67_540_000, 24.0, 0.09, 120, 0),
             ],
         }
     }

@@ -1,0 +1,8 @@
+//! Checkpoints written to a folder and read back.
+
+mod act_order;
+mod convert;
+mod damaged;
+mod folder;
+mod forms;
+mod recipes;
