@@ -53,8 +53,7 @@ impl<'c, 'a> Tensors<'c, 'a> {
         let keeps_floats = quantized || !self.config.quantize_embedding;
         if keeps_floats && let Form::Float(matrix) = embedding.form() {
             self.warn_of_float_head(embedding.name(), matrix.bytes().len());
-            let head = keepq_gemm::Weight::new(*matrix, Residency::Strict).map_err(|_| no_kernel(&embedding))?;
-            return Ok(Weight::Blocks(head));
+            return self.hold_floats(&embedding);
         }
         self.hold(embedding)
     }
