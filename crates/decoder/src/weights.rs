@@ -14,7 +14,7 @@ pub(crate) enum Weight<'a> {
     FourBit(Box<FourBitWeight<'a>>),
 }
 
-impl<'a> Weight<'a> {
+impl Weight<'_> {
     /// Elements of the reduction axis.
     pub(crate) fn k(&self) -> usize {
         match self {
@@ -36,32 +36,30 @@ impl<'a> Weight<'a> {
             Self::FourBit(weight) => weight.matmul(driver, x, y, scratch),
         }
     }
-
-    const fn blocks(&self) -> Option<&keepq_gemm::Weight<'a>> {
-        match self {
-            Self::Blocks(weight) => Some(weight),
-            Self::FourBit(_) => None,
-        }
-    }
 }
 
-/// Several weights by the same activations: in one run where all of them are blocks, else one after the other.
+/// Several weights by the same activations: in one run where all of them are held alike, else one after the other.
 pub(crate) fn matmul_many<const N: usize>(
     driver: &Driver<'_>,
     x: &mut SharedActs<'_>,
     products: [(&Weight<'_>, &mut [f32]); N],
     scratch: &mut Scratch,
 ) -> Result<(), MatmulError> {
-    let mut blocks = [None; N];
-    for (blocks, (weight, _)) in blocks.iter_mut().zip(&products) {
-        *blocks = weight.blocks();
+    if products.iter().all(|(weight, _)| matches!(weight, Weight::Blocks(_))) {
+        let blocks = products.map(|(weight, y)| match weight {
+            Weight::Blocks(weight) => (weight, y),
+            Weight::FourBit(_) => unreachable!("all are blocks"),
+        });
+        driver.matmul_many(x, blocks, scratch)
+    } else if products.iter().all(|(weight, _)| matches!(weight, Weight::FourBit(_))) {
+        let four_bit = products.map(|(weight, y)| match weight {
+            Weight::FourBit(weight) => (&**weight, y),
+            Weight::Blocks(_) => unreachable!("all are of 4 bits"),
+        });
+        driver.matmul_many_four_bit(x, four_bit, scratch)
+    } else {
+        products.into_iter().try_for_each(|(weight, y)| weight.matmul(driver, x, y, scratch))
     }
-    if blocks.iter().any(Option::is_none) {
-        return products.into_iter().try_for_each(|(weight, y)| weight.matmul(driver, x, y, scratch));
-    }
-    let mut blocks = blocks.into_iter().flatten();
-    let products = products.map(|(_, y)| (blocks.next().expect("one for each of the weights"), y));
-    driver.matmul_many(x, products, scratch)
 }
 
 /// One row a token.

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod checkpoints;
 mod fidelity;
 mod gate;
 mod generate;

@@ -4,5 +4,6 @@ mod act_order;
 mod convert;
 mod damaged;
 mod folder;
+mod foreign;
 mod forms;
 mod recipes;

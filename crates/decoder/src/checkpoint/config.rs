@@ -8,6 +8,9 @@ use crate::{Architecture, Config, Local, ModelError, Rope};
 /// No published model comes near; what says more is damaged, and sizes computed from it would overflow.
 const LARGEST: u64 = 1 << 24;
 
+/// How far the waves of Llama 3.1 and 3.3, and of 3.2, are stretched.
+const LLAMA3_FACTORS: [f64; 2] = [8.0, 32.0];
+
 /// Of so many layers one, the last, sees the whole context, where windows slide.
 const PATTERN: usize = 6;
 
@@ -31,8 +34,9 @@ pub(super) fn read(config: &Map<String, Value>) -> Result<(Config, usize, Vec<f3
         return Err(keys.error("head_dim", "an even number"));
     }
     let layers = keys.dimension("num_hidden_layers")?;
-    let rope = Rope { base: keys.positive_or("rope_theta", 10_000.0)?, scale: 1.0 };
-    let (scale, factors) = keys.rope_scaling(rope.base, head)?;
+    // What Gemma's configurations leave out is another base than that of others.
+    let base = if architecture == Architecture::GEMMA3 { 1e6 } else { 10_000.0 };
+    let (rope, factors) = keys.rope("full_attention", "rope_theta", base, head)?;
     let attention_length = keys.positive_or("query_pre_attn_scalar", head as f32)?;
     let config = Config {
         architecture,
@@ -47,17 +51,23 @@ pub(super) fn read(config: &Map<String, Value>) -> Result<(Config, usize, Vec<f3
         attention_scale: 1.0 / attention_length.sqrt(),
         norm_epsilon: keys.positive_or("rms_norm_eps", 1e-6)?,
         rope_dimensions: head,
-        rope: Rope { scale, ..rope },
-        local: keys.local(architecture, layers)?,
+        rope,
+        local: keys.local(architecture, layers, head)?,
         context: keys.dimension("max_position_embeddings")?,
     };
     Ok((config, keys.dimension("vocab_size")?, factors))
 }
 
-/// `config.json` of a model with these numbers, its head not tied: what [`read`] reads as the same numbers. `None` where the architecture has
-/// no checkpoints that are read here.
+/// Whether the head may be the embedding's: not where the configuration says that it is not.
+pub(super) fn may_be_tied(config: &Map<String, Value>) -> bool {
+    config.get("tie_word_embeddings") != Some(&Value::Bool(false))
+}
+
+/// `config.json` of a model with these numbers, its head not tied, and what angles are divided by, if by anything: what
+/// [`Model::from_checkpoint`](crate::Model::from_checkpoint) reads as the same numbers. `None` where the architecture has no checkpoints that are read here, or angles are
+/// divided by other numbers than those of Llama 3.
 #[must_use]
-pub fn checkpoint_config(config: &Config, vocabulary: usize) -> Option<Map<String, Value>> {
+pub fn checkpoint_config(config: &Config, vocabulary: usize, rope_factors: &[f32]) -> Option<Map<String, Value>> {
     let (model_type, class) = match config.architecture.name {
         "llama" => ("llama", "LlamaForCausalLM"),
         "qwen2" => ("qwen2", "Qwen2ForCausalLM"),
@@ -85,6 +95,9 @@ pub fn checkpoint_config(config: &Config, vocabulary: usize) -> Option<Map<Strin
     if config.rope.scale != 1.0 {
         put("rope_scaling", json!({ "rope_type": "linear", "factor": config.rope.scale }));
     }
+    if !rope_factors.is_empty() {
+        put("rope_scaling", llama3_scaling(config, rope_factors)?);
+    }
     if let Some(local) = config.local {
         put("sliding_window", json!(local.window));
         put("sliding_window_pattern", json!(PATTERN));
@@ -94,6 +107,19 @@ pub fn checkpoint_config(config: &Config, vocabulary: usize) -> Option<Map<Strin
         put("query_pre_attn_scalar", json!(1.0 / (config.attention_scale * config.attention_scale)));
     }
     Some(map)
+}
+
+/// The `rope_scaling` of a model of Llama 3's family whose angles are divided by these.
+fn llama3_scaling(config: &Config, factors: &[f32]) -> Option<Value> {
+    LLAMA3_FACTORS.into_iter().find_map(|factor| {
+        let scaling = json!({
+            "rope_type": "llama3", "factor": factor, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        });
+        let found = Keys(scaling.as_object()?).llama3_factors(config.rope.base, config.rope_dimensions).ok()?;
+        let same = found.iter().zip(factors).all(|(found, given)| (found - given).abs() <= 1e-4 * given.abs());
+        (same && found.len() == factors.len()).then_some(scaling)
+    })
 }
 
 struct Keys<'a>(&'a Map<String, Value>);
@@ -136,20 +162,37 @@ impl<'a> Keys<'a> {
         if architecture.name == "llama" && self.value("sliding_window").is_some() {
             return Err(self.error("sliding_window", "nothing; windows are not implemented for this architecture"));
         }
+        let kinds = self.value("layer_types").and_then(Value::as_array);
+        if !architecture.sliding_windows && kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind != "full_attention"))
+        {
+            return Err(self.error("layer_types", "full_attention alone in this architecture"));
+        }
         Ok(())
     }
 
-    /// What positions are divided by, and angles, pair by pair.
-    fn rope_scaling(&self, base: f32, head: usize) -> Result<(f32, Vec<f32>), ModelError> {
-        let Some(scaling) = self.value("rope_scaling") else { return Ok((1.0, Vec::new())) };
-        let Some(object) = scaling.as_object() else { return Err(self.error("rope_scaling", "an object")) };
+    /// How positions become angles in layers of a kind, and what angles are divided by, pair by pair. Newer configurations have `rope_parameters`,
+    /// perhaps an object for each kind of layers; older ones `rope_scaling`, and the base by the name `base_key`.
+    fn rope(&self, layers: &str, base_key: &str, base: f32, head: usize) -> Result<(Rope, Vec<f32>), ModelError> {
+        let parameters = self.value("rope_parameters");
+        let of_layers = parameters.and_then(|parameters| parameters.get(layers)).or(parameters);
+        let (name, value) = match of_layers {
+            Some(value) => ("rope_parameters", Some(value)),
+            // It is for layers that see everything.
+            None => ("rope_scaling", self.value("rope_scaling").filter(|_| base_key == "rope_theta")),
+        };
+        let object = match value {
+            None => &Map::new(),
+            Some(value) => value.as_object().ok_or_else(|| self.error(name, "an object"))?,
+        };
         let keys = Keys(object);
-        let kind = keys.value("rope_type").or_else(|| keys.value("type")).and_then(Value::as_str);
+        let base =
+            if of_layers.is_some() { keys.positive_or("rope_theta", base) } else { self.positive_or(base_key, base) }?;
+        let kind = keys.value("rope_type").or_else(|| keys.value("type")).map(|kind| kind.as_str());
         match kind {
-            Some("default") => Ok((1.0, Vec::new())),
-            Some("linear") => Ok((keys.positive("factor")?, Vec::new())),
-            Some("llama3") => Ok((1.0, keys.llama3_factors(base, head)?)),
-            _ => Err(self.error("rope_scaling", "the type default, linear or llama3")),
+            None | Some(Some("default")) => Ok((Rope { base, scale: 1.0 }, Vec::new())),
+            Some(Some("linear")) => Ok((Rope { base, scale: keys.positive("factor")? }, Vec::new())),
+            Some(Some("llama3")) => Ok((Rope { base, scale: 1.0 }, keys.llama3_factors(base, head)?)),
+            Some(_) => Err(self.error(name, "the type default, linear or llama3")),
         }
     }
 
@@ -175,7 +218,7 @@ impl<'a> Keys<'a> {
             .collect())
     }
 
-    fn local(&self, architecture: Architecture, layers: usize) -> Result<Option<Local>, ModelError> {
+    fn local(&self, architecture: Architecture, layers: usize, head: usize) -> Result<Option<Local>, ModelError> {
         if !architecture.sliding_windows || self.value("sliding_window").is_none() {
             return Ok(None);
         }
@@ -193,14 +236,13 @@ impl<'a> Keys<'a> {
                 return Err(self.error("layer_types", expected));
             }
         }
-        let rope = Rope { base: self.positive_or("rope_local_base_freq", 10_000.0)?, scale: 1.0 };
+        let (rope, _) = self.rope("sliding_attention", "rope_local_base_freq", 10_000.0, head)?;
         Ok(Some(Local { window: self.dimension("sliding_window")?, rope }))
     }
 
-    /// A value that is there and not null; newer configurations keep some of them below `rope_parameters`.
+    /// A value that is there and not null.
     fn value(&self, key: &str) -> Option<&'a Value> {
-        let nested = || self.0.get("rope_parameters")?.get(key);
-        self.0.get(key).or_else(nested).filter(|value| !value.is_null())
+        self.0.get(key).filter(|value| !value.is_null())
     }
 
     fn dimension(&self, key: &str) -> Result<usize, ModelError> {
@@ -228,5 +270,77 @@ impl<'a> Keys<'a> {
     fn error(&self, key: &str, expected: &'static str) -> ModelError {
         let found = self.value(key).map_or("nothing".into(), Value::to_string);
         ModelError::Key { key: key.into(), found, expected }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A model of one of the architectures, with every number its own.
+    fn config(architecture: Architecture, local: Option<Local>) -> Config {
+        Config {
+            architecture,
+            layers: 12,
+            embedding: 96,
+            embedding_scale: if architecture.scales_embeddings { 96.0_f32.sqrt() } else { 1.0 },
+            feed_forward: 160,
+            experts: None,
+            heads: 6,
+            kv_heads: 3,
+            head: 64,
+            attention_scale: 1.0 / 8.0,
+            norm_epsilon: 1e-5,
+            rope_dimensions: 64,
+            rope: Rope { base: 500_000.0, scale: 1.0 },
+            local,
+            context: 4096,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let neox = Architecture { rope_pairs: RopePairs::Neox, ..Architecture::LLAMA };
+        let window = Local { window: 512, rope: Rope { base: 10_000.0, scale: 1.0 } };
+        for (architecture, local) in [
+            (neox, None),
+            (Architecture::QWEN2, None),
+            (Architecture::QWEN3, None),
+            (Architecture::GEMMA3, Some(window)),
+            (Architecture::GEMMA3, None),
+        ] {
+            let scaled = Config { rope: Rope { base: 1e4, scale: 4.0 }, ..config(architecture, local) };
+            for config in [config(architecture, local), scaled] {
+                let written = checkpoint_config(&config, 300, &[]).expect("a configuration");
+                assert_eq!(read(&written).expect("a model"), (config, 300, Vec::new()));
+            }
+        }
+        assert_eq!(checkpoint_config(&config(Architecture::QWEN3MOE, None), 300, &[]), None);
+    }
+
+    /// By the published formula, in double precision: waves that are kept, stretched, and blended.
+    #[test]
+    fn angles_of_llama_3_are_found_again() {
+        let config = config(Architecture { rope_pairs: RopePairs::Neox, ..Architecture::LLAMA }, None);
+        for factor in LLAMA3_FACTORS {
+            let wave = |i: usize| 2.0 * std::f64::consts::PI * 500_000.0_f64.powf(2.0 * i as f64 / 64.0);
+            let factors: Vec<f32> = (0..32)
+                .map(|i| match wave(i) {
+                    wave if wave < 2048.0 => 1.0,
+                    wave if wave > 8192.0 => factor as f32,
+                    wave => {
+                        let smooth = (8192.0 / wave - 1.0) / 3.0;
+                        (1.0 / ((1.0 - smooth) / factor + smooth)) as f32
+                    }
+                })
+                .collect();
+            assert!(factors.iter().any(|&f| f > 1.0 && f < factor as f32), "one is in between");
+            let written = checkpoint_config(&config, 300, &factors).expect("a configuration");
+            assert_eq!(written["rope_scaling"]["factor"], factor);
+            let (_, _, found) = read(&written).expect("a model");
+            assert!(found.iter().zip(&factors).all(|(a, b)| (a - b).abs() < 1e-4 * b), "{found:?} {factors:?}");
+        }
+        assert_eq!(checkpoint_config(&config, 300, &[2.0; 32]), None);
+        assert_eq!(checkpoint_config(&config, 300, &[1.0; 3]), None);
     }
 }

@@ -48,9 +48,10 @@ impl<'a> Model<'a> {
         let embedding = tensors.linear("token_embd.weight", vocabulary, config.embedding)?;
         let layers = (0..config.layers).map(|i| layers::layer(&mut tensors, i, &config)).collect::<Result<_, _>>()?;
         let output_norm = tensors.floats("output_norm.weight", config.embedding)?;
-        let head = match tensors.has("output.weight") {
-            true => tensors.weight("output.weight", vocabulary, config.embedding)?,
-            false => tensors.tied_head(embedding.clone())?,
+        let head = if tensors.has("output.weight") || !config::may_be_tied(checkpoint.config()) {
+            tensors.weight("output.weight", vocabulary, config.embedding)?
+        } else {
+            tensors.tied_head(embedding.clone())?
         };
         let report = tensors.finish()?;
         Ok(Self { config, embedding: Embedding::Linear(embedding), layers, output_norm, head, rope_factors, report })

@@ -141,7 +141,9 @@ impl<'c, 'a> Tensors<'c, 'a> {
     /// Nothing in the checkpoint may be left over: a bias that is silently ignored gives wrong results. One of zeros, which makers of GPTQ files
     /// write for every weight, changes nothing.
     pub(super) fn finish(self) -> Result<LoadReport, ModelError> {
-        for name in self.checkpoint.names().filter(|&name| !self.used.contains(name)) {
+        let mut left: Vec<_> = self.checkpoint.names().filter(|&name| !self.used.contains(name)).collect();
+        left.sort_unstable();
+        for name in left {
             let changes_nothing = name.ends_with(".rotary_emb.inv_freq")
                 || name.ends_with(".bias")
                     && self.checkpoint.require(name)?.floats()?.iter().all(|&element| element == 0.0);

@@ -1,10 +1,15 @@
 //! [`FourBitWeight`]: weights of any 4-bit path as they are resident.
 
+use std::iter;
+
 use keepq_act::{ActFormat, SharedActs};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
-use keepq_tinygemm::{ActBuf, Acts, w4a8, wna16};
+use keepq_tinygemm::{Acts, w4a8, wna16};
 
 use super::W4A16Weight;
+use super::pair::{ByCodes, ByFloats, Pair};
+use crate::operands::{Job, Operands};
+use crate::pieces::Output;
 use crate::scratch::grow;
 use crate::{Driver, MatmulError, Reason, Scratch};
 
@@ -120,44 +125,75 @@ impl<'a> FourBitWeight<'a> {
         y: &mut [f32],
         scratch: &mut Scratch,
     ) -> Result<(), MatmulError> {
-        let (m, k) = (x.m(), x.k());
-        let floats = x.rows(ActFormat::F32)?;
-        let keepq_act::Acts::F32(floats) = floats.typed() else { unreachable!("asked for floats") };
-        super::check_input(m, self.k(), floats.len())?;
+        driver.matmul_many_four_bit(x, [(self, y)], scratch)
+    }
 
-        let mut ordered = std::mem::take(&mut scratch.ordered);
-        let floats = match &self.order {
+    /// The pair of these weights with floats or, where the path takes them, with int8 activations of these.
+    fn by<'p>(&'p self, m: usize, floats: &'p [f32], codes: Option<Acts<'p>>) -> Option<Pair<'p>> {
+        Some(match &self.weights {
+            FourBit::W4A16(w) => Pair::Floats { m, x: floats, w: w.by(m) },
+            FourBit::Wna16(w) => Pair::Floats { m, x: floats, w: ByFloats::Wna16(w.view()) },
+            FourBit::W4A8(w) => Pair::Codes { x: codes?, w: ByCodes::W4A8(w.view()) },
+            FourBit::Int4(w) => Pair::Codes { x: codes?, w: ByCodes::Int4(w) },
+        })
+    }
+
+    const fn takes_codes(&self) -> bool {
+        matches!(self.weights, FourBit::W4A8(_) | FourBit::Int4(_))
+    }
+}
+
+impl Driver<'_> {
+    /// [`matmul_many`](Self::matmul_many) for weights of 4-bit paths: threads wait for each other once, and the activations are quantized once. Only where
+    /// the weights have their channels in different orders it is one product after the other.
+    ///
+    /// # Errors
+    /// [`MatmulError`] where `x` and any of the weights do not fit each other or any `y` is not `m * n` elements; all are untouched then, but
+    /// where orders differ.
+    pub fn matmul_many_four_bit<const N: usize>(
+        &self,
+        x: &mut SharedActs<'_>,
+        products: [(&FourBitWeight<'_>, &mut [f32]); N],
+        scratch: &mut Scratch,
+    ) -> Result<(), MatmulError> {
+        let Some(order) = products.first().map(|(weight, _)| weight.order.as_deref()) else { return Ok(()) };
+        if products.iter().any(|(weight, _)| weight.order.as_deref() != order) {
+            return products.into_iter().try_for_each(|(weight, y)| weight.matmul(self, x, y, scratch));
+        }
+        let (m, k) = (x.m(), x.k());
+        let keepq_act::Acts::F32(floats) = x.rows(ActFormat::F32)?.typed() else { unreachable!("asked for floats") };
+        for (weight, _) in &products {
+            super::check_input(m, weight.k(), floats.len())?;
+        }
+
+        let Scratch { workers, ordered, tokens, .. } = scratch;
+        let floats = match order {
             None => floats,
             Some(order) => {
-                grow(&mut ordered, m * k);
+                grow(ordered, m * k);
                 for (to, from) in ordered.chunks_exact_mut(k.max(1)).zip(floats.chunks_exact(k.max(1))) {
                     to.iter_mut().zip(order).for_each(|(to, &channel)| *to = from[channel as usize]);
                 }
                 &ordered[..m * k]
             }
         };
-        let mut tokens = std::mem::take(&mut scratch.tokens);
-        let result = match &self.weights {
-            FourBit::W4A16(w) => driver.matmul_w4a16_f32(m, floats, w, y, scratch),
-            FourBit::W4A8(w) => {
-                quantized(driver, &mut tokens, (m, k), floats).and_then(|x| driver.matmul_w4a8(x, w.view(), y, scratch))
-            }
-            FourBit::Int4(w) => {
-                quantized(driver, &mut tokens, (m, k), floats).and_then(|x| driver.matmul_int4(x, w, y, scratch))
-            }
-            FourBit::Wna16(w) => driver.matmul_wna16(m, floats, w.view(), y, scratch),
+        let codes = if products.iter().any(|(weight, _)| weight.takes_codes()) {
+            let codes = self.tier().quantize_tokens(tokens, m, k, floats);
+            Some(codes.map_err(|_| MatmulError::WrongInput { m, k, found: floats.len() })?)
+        } else {
+            None
         };
-        (scratch.ordered, scratch.tokens) = (ordered, tokens);
-        result
+        let mut pairs = [None; N];
+        for (pair, (weight, _)) in pairs.iter_mut().zip(&products) {
+            *pair = weight.by(m, floats, codes);
+        }
+        let pairs = pairs.map(|pair| Operands::FourBit(pair.expect("quantized where codes are taken")));
+        let mut i = 0;
+        let outputs = products.map(|(_, y)| {
+            let operands = &pairs[i];
+            i += 1;
+            Output { shape: (operands.m(), operands.n(), operands.k()), tier: self.tier(), y }
+        });
+        self.run(outputs, |i| iter::once(Job::all(pairs[i])), workers)
     }
-}
-
-/// `m` tokens of `k` elements as int8 codes.
-fn quantized<'t>(
-    driver: &Driver<'_>,
-    tokens: &'t mut ActBuf,
-    (m, k): (usize, usize),
-    x: &[f32],
-) -> Result<Acts<'t>, MatmulError> {
-    driver.tier().quantize_tokens(tokens, m, k, x).map_err(|_| MatmulError::WrongInput { m, k, found: x.len() })
 }

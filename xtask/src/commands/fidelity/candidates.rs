@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::commands::quantize::checkpoint::{KeptFloats, write_folder};
 use crate::commands::quantize::{Target, write_as};
+use crate::interrupt::RemovedOnInterrupt;
 use crate::model_files::{Contents, Held, ModelFiles};
 
 /// What weights are.
@@ -28,6 +29,9 @@ pub(super) enum Kind {
 
 /// Groups of the 4-bit paths that are compared, where rows are whole ones.
 const GROUPS: [usize; 3] = [32, 64, 128];
+
+/// The usual one of them.
+const GROUP: usize = 64;
 
 /// How a candidate is made of the model in bf16.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ impl Form {
         match path {
             PathKind::W4A16 => groups
                 .flat_map(|group| [(group, quantized, ""), (group, bf16_head, ", bf16 head")])
-                .filter(|&(group, kept, _)| group == 64 || !kept.head)
+                .filter(|&(group, kept, _)| group == GROUP || !kept.head)
                 .map(|(group, kept, head)| {
                     form(format!("w4a16 group {group}{head}"), Method::CpuInt4, group, false, kept)
                 })
@@ -60,7 +64,7 @@ impl Form {
                     form(format!("w4a8 group {group} {zeros}"), Method::W4A8, group, asymmetric, quantized)
                 })
                 .collect(),
-            PathKind::Int4 => Ok(vec![form("int4".to_owned(), Method::Int4, 64, false, quantized)?]),
+            PathKind::Int4 => Ok(vec![form("int4".to_owned(), Method::Int4, GROUP, false, quantized)?]),
             PathKind::Fallback => {
                 let method = Method::Gptq(ZeroPoints::LessOne);
                 groups.map(|group| form(format!("fallback group {group}"), method, group, false, quantized)).collect()
@@ -124,6 +128,7 @@ impl<'a> Candidate<'a> {
 #[derive(Debug)]
 pub(super) struct Files {
     folder: TempDir,
+    _interrupt: RemovedOnInterrupt,
     pool: rayon::ThreadPool,
 }
 
@@ -132,7 +137,7 @@ impl Files {
     pub(super) fn new(settings: &Settings) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("keepq-fidelity-").tempdir().context("no temporary folder")?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(settings.driver().executor().threads()).build()?;
-        Ok(Self { folder, pool })
+        Ok(Self { _interrupt: RemovedOnInterrupt::new(folder.path()), folder, pool })
     }
 
     /// Decodes the weights of a model and rounds them to bf16.

@@ -14,6 +14,9 @@ use crate::model_files::Contents;
 pub(super) const EMBEDDING: &str = "model.embed_tokens.weight";
 pub(super) const HEAD: &str = "lm_head.weight";
 
+/// What divides angles: a tensor of GGUF files, numbers of a configuration elsewhere.
+const ROPE_FACTORS: &str = "rope_freqs.weight";
+
 /// A model that is to be quantized.
 pub(super) struct Model<'a> {
     /// `config.json`, without a word about quantization.
@@ -45,7 +48,14 @@ impl<'a> Model<'a> {
         let config = Config::from_gguf(gguf)?;
         let architecture = config.architecture;
         let mut tensors = Vec::new();
+        let mut rope_factors = Vec::new();
         for tensor in gguf.tensors().iter() {
+            if tensor.name() == ROPE_FACTORS {
+                let factors = tensor.matrix()?;
+                rope_factors.resize(factors.k(), 0.0);
+                factors.decode_row(0, &mut rope_factors)?;
+                continue;
+            }
             let name = checkpoint_name(&architecture, tensor.name());
             let name = name.with_context(|| format!("tensor {:?} has no place in a checkpoint", tensor.name()))?;
             let is_projection = name.ends_with("self_attn.q_proj.weight") || name.ends_with("self_attn.k_proj.weight");
@@ -62,8 +72,10 @@ impl<'a> Model<'a> {
         }
         let embedding = tensors.iter().find(|tensor| tensor.name == EMBEDDING);
         let vocabulary = embedding.with_context(|| format!("there is no {EMBEDDING}"))?.matrix.n();
-        let config = checkpoint_config(&config, vocabulary);
-        let config = config.with_context(|| format!("{} has no checkpoints here", architecture.name))?;
+        let config = checkpoint_config(&config, vocabulary, &rope_factors);
+        let config = config.with_context(|| {
+            format!("{} has no checkpoints here, or {ROPE_FACTORS:?} is not that of Llama 3", architecture.name)
+        })?;
         Ok(Self { config, tensors })
     }
 
