@@ -22,8 +22,8 @@ use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_k
 use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
-    bench, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize,
-    tokens,
+    bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity,
+    quantize, tokens,
 };
 
 /// Developer commands of keepq
@@ -50,6 +50,8 @@ enum Command {
     /// One run of llama.cpp in `bench`
     #[command(hide = true)]
     BenchPeer(bench_peer::Args),
+    /// Run the tests of the kernels on emulated processors that have what this one lacks
+    Emulate(emulate::Args),
     /// Measure how far two of llama.cpp's own builds are apart on a model file
     Excuse(excuse::Args),
     /// Measure how far types of weights are from bf16, beside the bytes that they take
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::BenchKernelsIk(args) => bench_kernels_ik::run(&args),
         Command::BenchKernelsPeer(args) => bench_kernels_peer::run(&args),
         Command::BenchPeer(args) => bench_peer::run(&args),
+        Command::Emulate(args) => emulate::run(&args),
         Command::Excuse(args) => excuse::run(&args),
         Command::Fidelity(args) => fidelity::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),

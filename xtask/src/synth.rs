@@ -23,7 +23,7 @@ use keepq_blocks::{GgmlType, encode_row};
 use keepq_checkpoint::{Method, Recipe, ZeroPoints};
 use keepq_gguf::write::Writer;
 
-use crate::commands::quantize::checkpoint::{self, KeptFloats};
+use crate::commands::quantize::checkpoint::{self, How};
 use crate::model_files::ModelFiles;
 use crate::{files, sha256};
 use random::Random;
@@ -89,7 +89,7 @@ pub(crate) fn checkpoint_in(folder: &Path) -> Result<PathBuf> {
     if !out.is_dir() {
         let files = ModelFiles::open(&file, false)?;
         let pool = rayon::ThreadPoolBuilder::new().build()?;
-        checkpoint::write_folder(&files.parse()?, recipe, KeptFloats::default(), &out, &pool)?;
+        checkpoint::write_folder(&files.parse()?, How::plain(recipe), &out, &pool)?;
     }
     Ok(out)
 }

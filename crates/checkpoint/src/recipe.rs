@@ -56,6 +56,16 @@ pub enum RowFault {
     },
 }
 
+impl RowFault {
+    /// The same fault in a row that begins so many columns later.
+    const fn moved(self, by: usize) -> Self {
+        match self {
+            Self::NotFinite { column } => Self::NotFinite { column: column + by },
+            Self::ScaleOverflow { column } => Self::ScaleOverflow { column: column + by },
+        }
+    }
+}
+
 impl Recipe {
     /// Weights in the form of `method`, in groups of `group` codes. `asymmetric` weights have zero points of their own; `cpu_int4` always has
     /// offsets, `int4` has neither groups nor zero points. `None` where `method` quantizes nothing.
@@ -206,6 +216,57 @@ impl Recipe {
         for ((row, codes), (&scale, &zero)) in groups {
             codes.iter_mut().zip(row).for_each(|(code, w)| *code = self.scheme.code(ScaleZero { scale, zero }, *w));
         }
+    }
+
+    /// Both at once, column by column, with the error of each column made good in those that follow it: what the original GPTQ does. `factor` is the
+    /// upper Cholesky factor, `[k, k]`, of the inverse of `Σ x xᵀ` over activations that the weights are to be multiplied by, with something added to
+    /// its diagonal. The scales of a group are found, or with `found` taken as they are, when its first column is reached.
+    ///
+    /// The algorithm is that of Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers" (2022).
+    ///
+    /// # Errors
+    /// As [`scales`](Self::scales), of the row as it is then.
+    ///
+    /// # Panics
+    /// Where `factor` is not `k * k` numbers, or scales, zeros and codes are not as many as a row has.
+    pub fn compensated(
+        &self,
+        row: &[f32],
+        factor: &[f32],
+        found: bool,
+        scales: &mut [f32],
+        zeros: &mut [f32],
+        codes: &mut [u8],
+    ) -> Result<(), RowFault> {
+        let k = row.len();
+        assert!(
+            factor.len() == k * k && codes.len() == k,
+            "{} numbers of a factor, {} codes for {k}",
+            factor.len(),
+            codes.len()
+        );
+        let group = if self.method == Method::Int4 { k.max(1) } else { self.group };
+        let mut row = row.to_vec();
+        for column in 0..k {
+            let g = column / group;
+            if column % group == 0 && !found {
+                let end = k.min(column + group);
+                let at = g..g + 1;
+                self.scales(&row[column..end], &mut scales[at.clone()], &mut zeros[at])
+                    .map_err(|fault| fault.moved(column))?;
+            }
+            let (scale, zero) = (&scales[g..=g], &zeros[g..=g]);
+            self.codes(&row[column..=column], scale, zero, &mut codes[column..=column]);
+            let factor = &factor[column * k + column..(column + 1) * k];
+            let error = (row[column] - self.weight(codes[column], scale[0], zero[0])) / factor[0];
+            row[column + 1..].iter_mut().zip(&factor[1..]).for_each(|(w, by)| *w -= error * by);
+        }
+        Ok(())
+    }
+
+    /// What a code stands for.
+    fn weight(&self, code: u8, scale: f32, zero: f32) -> f32 {
+        self.scheme.weight(ScaleZero { scale, zero }, code)
     }
 
     /// The bytes of the part with this name. `codes` writes all codes of the weight, row by row, and is called where they are needed.

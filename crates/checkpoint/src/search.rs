@@ -102,7 +102,8 @@ impl Scheme {
         (level + zero) as u8
     }
 
-    fn weight(self, ScaleZero { scale, zero }: ScaleZero, code: u8) -> f32 {
+    /// The weight that a code stands for.
+    pub(crate) fn weight(self, ScaleZero { scale, zero }: ScaleZero, code: u8) -> f32 {
         match self {
             Self::Offset => (f32::from(code) - 8.0) * scale + zero,
             Self::Symmetric(_) | Self::Asymmetric(_) => (f32::from(code) - zero) * scale,

@@ -6,9 +6,10 @@ use keepq_gemm::{ColumnsMut, Driver, Route};
 use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
 use crate::model::{Block, FeedForward, Layer, Mixture};
+use crate::observer::Observer;
 use crate::profile::{Clock, Part};
 use crate::weights::matmul_many;
-use crate::{Config, Experts, Model, Profile, Rope, SessionError};
+use crate::{Config, Experts, Model, Profile, Rope, SessionError, Site};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
 const BATCH: usize = 512;
@@ -29,6 +30,7 @@ pub struct Session<'m, 'a> {
     driver: Driver<'m>,
     cache: Cache,
     buffers: Buffers,
+    observer: Observer<'m>,
 }
 
 impl<'m, 'a> Session<'m, 'a> {
@@ -38,7 +40,7 @@ impl<'m, 'a> Session<'m, 'a> {
     /// [`SessionError::NoMemory`] where keys and values of so many tokens cannot be reserved.
     pub fn new(model: &'m Model<'a>, driver: Driver<'m>, capacity: usize) -> Result<Self, SessionError> {
         let cache = Cache::new(model.config(), capacity).ok_or(SessionError::NoMemory { capacity })?;
-        Ok(Self { model, driver, cache, buffers: Buffers::default() })
+        Ok(Self { model, driver, cache, buffers: Buffers::default(), observer: Observer(None) })
     }
 
     /// The same session, and from now on it is known [where the time goes](Self::take_profile).
@@ -47,6 +49,13 @@ impl<'m, 'a> Session<'m, 'a> {
     #[must_use]
     pub fn profiled(mut self) -> Self {
         self.buffers.clock = Clock::running();
+        self
+    }
+
+    /// The same session, and from now on `observer` is told what weights are multiplied by, a row a token: to calibrate quantization, for example.
+    #[must_use]
+    pub fn observed(mut self, observer: impl FnMut(Site, &[f32]) + Send + 'm) -> Self {
+        self.observer = Observer(Some(Box::new(observer)));
         self
     }
 
@@ -126,7 +135,7 @@ impl<'m, 'a> Session<'m, 'a> {
         }
         for (i, layer) in self.model.layers.iter().enumerate() {
             self.attention(i, layer, m)?;
-            self.feed_forward(layer, m)?;
+            self.feed_forward(i, layer, m)?;
         }
         self.cache.truncate(past + m);
         Ok(())
@@ -138,6 +147,8 @@ impl<'m, 'a> Session<'m, 'a> {
         let (driver, past) = (self.driver, self.positions());
         let buffers = &mut self.buffers;
         buffers.norm_stream(&driver, &layer.attention_norm, config.norm_epsilon);
+
+        self.observer.sees(Site::Attention(i), &buffers.normed);
 
         // The three read the same activations, which are quantized once; threads share them as one product.
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
@@ -195,6 +206,7 @@ impl<'m, 'a> Session<'m, 'a> {
         driver.for_each_tile(&mut buffers.attended, stride, tile, memory, &mut buffers.scratch, work);
         buffers.clock.was(Part::Attention);
 
+        self.observer.sees(Site::AttentionOutput(i), &buffers.attended);
         let mut x = buffers.acts.share(m, layer.attention_output.k(), &buffers.attended);
         layer.attention_output.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
         buffers.clock.was(Part::Matmul);
@@ -203,12 +215,13 @@ impl<'m, 'a> Session<'m, 'a> {
     }
 
     /// `stream += down(activation(gate) * up)`, with gate and up of the normed stream.
-    fn feed_forward(&mut self, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
+    fn feed_forward(&mut self, i: usize, layer: &Layer<'_>, m: usize) -> Result<(), SessionError> {
         let (config, driver) = (self.model.config(), self.driver);
         let buffers = &mut self.buffers;
         buffers.norm_stream(&driver, &layer.feed_forward_norm, config.norm_epsilon);
+        self.observer.sees(Site::FeedForward(i), &buffers.normed);
         match &layer.feed_forward {
-            FeedForward::Block(block) => self.block(block, m)?,
+            FeedForward::Block(block) => self.block(i, block, m)?,
             FeedForward::Experts(mixture) => self.experts(mixture, m)?,
         }
         self.buffers.add_delta(&driver, layer.feed_forward_post_norm.as_deref(), config.norm_epsilon);
@@ -216,7 +229,7 @@ impl<'m, 'a> Session<'m, 'a> {
     }
 
     /// `delta = down(activation(gate) * up)`.
-    fn block(&mut self, block: &Block<'_>, m: usize) -> Result<(), SessionError> {
+    fn block(&mut self, i: usize, block: &Block<'_>, m: usize) -> Result<(), SessionError> {
         let config = self.model.config();
         let driver = self.driver;
         let buffers = &mut self.buffers;
@@ -228,6 +241,7 @@ impl<'m, 'a> Session<'m, 'a> {
         buffers.activate(&driver, config);
         buffers.clock.was(Part::Other);
 
+        self.observer.sees(Site::Down(i), &buffers.gate);
         let mut x = buffers.acts.share(m, config.feed_forward, &buffers.gate);
         block.down.matmul(&driver, &mut x, &mut buffers.delta, &mut buffers.scratch)?;
         buffers.clock.was(Part::Matmul);

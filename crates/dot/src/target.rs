@@ -94,7 +94,8 @@ pub trait Target: Copy {
 
     /// In each lane, `sum` and the four products of its unsigned by its signed bytes.
     ///
-    /// Two lanes of 16 bits may hold the sum: those of the first and of the last two products stay within 2^15 - 1.
+    /// Two lanes of 16 bits may hold the sum: those of the first and of the last two products stay within 2^15 - 1. With
+    /// [`SIGNED_PRODUCTS`](Self::SIGNED_PRODUCTS) the unsigned bytes are at most 127.
     fn add_products(self, sum: Self::Partial, unsigned: Self::Bytes, signed: Self::Bytes) -> Self::Partial;
 
     /// In each lane, the sum of the four products of its signed bytes; those of `b` are above -128.
@@ -103,6 +104,42 @@ pub trait Target: Copy {
     /// Whether [`Partial`](Self::Partial) is as wide as [`I32s`](Self::I32s): then any number of products may be added up, and signed
     /// codes are made unsigned by adding 128, which sums of activations take away again.
     const WIDE_PARTIAL: bool = false;
+
+    /// Whether [`add_products`](Self::add_products) takes all bytes as signed: then signed codes are multiplied as they are.
+    const SIGNED_PRODUCTS: bool = false;
+
+    /// Whether many tokens are multiplied two at a time, by [`add_products_of_two`](Self::add_products_of_two), which goes with wide sums.
+    const TWO_TOKENS: bool = false;
+
+    /// Two neighbouring quads of eight rows, in the order in which products of two tokens take them.
+    #[inline(always)]
+    fn join_quads(self, quads: [Self::Bytes; 2]) -> [Self::Bytes; 2] {
+        quads
+    }
+
+    /// `sums` and the products of two quads, which are in the order of [`join_quads`](Self::join_quads), by two tokens: in an order of lanes that
+    /// [`part_tokens`](Self::part_tokens) knows, but for sums of nothing.
+    #[inline(always)]
+    fn add_products_of_two(
+        self,
+        sums: [Self::Partial; 2],
+        quads: [Self::Bytes; 2],
+        x: [[i8; 8]; 2],
+    ) -> [Self::Partial; 2] {
+        let mut sums = sums;
+        for t in 0..2 {
+            for (quad, x) in quads.into_iter().zip(x[t].as_chunks().0) {
+                sums[t] = self.add_products(sums[t], quad, self.splat_bytes(*x));
+            }
+        }
+        sums
+    }
+
+    /// Of sums of two tokens those of the first, and those of the second.
+    #[inline(always)]
+    fn part_tokens(self, sums: [Self::Partial; 2]) -> [Self::Partial; 2] {
+        sums
+    }
 
     /// `total + sum` in each lane.
     fn widen(self, total: Self::I32s, sum: Self::Partial) -> Self::I32s;

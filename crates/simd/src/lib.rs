@@ -14,8 +14,10 @@
 //! ```
 //!
 //! `x86-64-v3` gives the bodies its own operations on eight lanes ([`keepq_dot::Target`]): products of bytes, shuffles,
-//! fused multiply-add, conversion from binary16. `x86-64-v4-vnni` has them too, with twice as many registers, and adds products of bytes up in
-//! 32 bits (`vpdpbusd`), also in registers of 256 bits.
+//! fused multiply-add, conversion from binary16. The tiers above it have them too: `x86-64-v3-avxvnni` adds products of bytes up in
+//! 32 bits (`vpdpbusd`), `x86-64-v4` has twice as many registers, and `x86-64-v4-vnni` has both. On AArch64 `neon` has operations of its own, in two
+//! registers of 128 bits, `neon-dotprod` adds products up in 32 bits (`sdot`), and `neon-i8mm` those of two tokens by two rows (`smmla`). Which of
+//! them a machine has follows from its [`Features`].
 //!
 //! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`],
 //! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`]. [`probe`] describes the machine to the selector of these paths.
@@ -25,9 +27,32 @@
     reason = "lanes of several arrays move together; iterators hide that from the compiler too"
 )]
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod body;
 mod by_floats;
+mod features;
 mod int4;
 mod int8;
+#[cfg(target_arch = "aarch64")]
+#[allow(
+    unsafe_code,
+    reason = "pulp's macro makes the token's constructors, which are unsafe inside; conversions of binary16, hints and a place in code \
+              that sums are not moved across are inline assembly"
+)]
+mod neon;
+#[cfg(target_arch = "aarch64")]
+#[allow(
+    unsafe_code,
+    reason = "as in neon: products of bytes are inline assembly, for which Rust has no stable function"
+)]
+mod neon_dotprod;
+#[cfg(target_arch = "aarch64")]
+#[allow(unsafe_code, reason = "as in neon_dotprod")]
+mod neon_i8mm;
+#[cfg(target_arch = "aarch64")]
+mod over_neon;
+#[cfg(target_arch = "x86_64")]
+mod over_v3;
 mod probe;
 mod self_test;
 mod tier;
@@ -40,8 +65,18 @@ mod w4a8;
 )]
 mod x86_64_v3;
 #[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    reason = "pulp has no token of AVX-VNNI: this one's own way into code that is compiled for it, and its products"
+)]
+mod x86_64_v3_avxvnni;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "pulp's macro, as in x86_64_v3")]
+mod x86_64_v4;
+#[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "as in x86_64_v3: pulp lacks the products of VNNI")]
 mod x86_64_v4_vnni;
 
+pub use features::Features;
 pub use probe::probe;
 pub use tier::{Tier, TierError};

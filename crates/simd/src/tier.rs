@@ -12,10 +12,13 @@ use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::{Acts, LayoutError, w4a8, w4a16, wna16};
 
+use crate::features::{Features, NAMES};
+#[cfg(target_arch = "aarch64")]
+use crate::{neon::Neon, neon_dotprod::NeonDotprod, neon_i8mm::NeonI8mm};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64_v3::X86_64V3;
-#[cfg(target_arch = "x86_64")]
-use crate::x86_64_v4_vnni::X86_64V4Vnni;
+use crate::{
+    x86_64_v3::X86_64V3, x86_64_v3_avxvnni::X86_64V3AvxVnni, x86_64_v4::X86_64V4, x86_64_v4_vnni::X86_64V4Vnni,
+};
 
 /// One instruction set's kernels, proven to be there: a value exists only where the machine has its features.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +30,17 @@ enum Inner {
     #[cfg(target_arch = "x86_64")]
     X86_64V3(X86_64V3),
     #[cfg(target_arch = "x86_64")]
+    X86_64V3AvxVnni(X86_64V3AvxVnni),
+    #[cfg(target_arch = "x86_64")]
+    X86_64V4(X86_64V4),
+    #[cfg(target_arch = "x86_64")]
     X86_64V4Vnni(X86_64V4Vnni),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+    #[cfg(target_arch = "aarch64")]
+    NeonDotprod(NeonDotprod),
+    #[cfg(target_arch = "aarch64")]
+    NeonI8mm(NeonI8mm),
 }
 
 /// Evaluates `$body` with `$target` bound to the tier's target.
@@ -41,16 +54,23 @@ macro_rules! on_target {
             #[cfg(target_arch = "x86_64")]
             Inner::X86_64V3($target) => $body,
             #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3AvxVnni($target) => $body,
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V4($target) => $body,
+            #[cfg(target_arch = "x86_64")]
             Inner::X86_64V4Vnni($target) => $body,
+            #[cfg(target_arch = "aarch64")]
+            Inner::Neon($target) => $body,
+            #[cfg(target_arch = "aarch64")]
+            Inner::NeonDotprod($target) => $body,
+            #[cfg(target_arch = "aarch64")]
+            Inner::NeonI8mm($target) => $body,
         }
     };
 }
 
 /// The environment variable that forces a tier.
 const VARIABLE: &str = "KEEPQ_TIER";
-
-/// See [`Tier::names`].
-const NAMES: &[&str] = &["portable", "x86-64-v3", "x86-64-v4-vnni"];
 
 impl Tier {
     /// The tier that every machine has.
@@ -63,36 +83,48 @@ impl Tier {
     /// The names of all tiers of this version, best last, whether this machine has them or not.
     #[must_use]
     pub const fn names() -> &'static [&'static str] {
-        NAMES
+        &NAMES
     }
 
-    /// The tiers that this machine has, best last.
+    /// The tiers that this machine has, best last: those of its [`Features`].
     #[must_use]
     pub fn available() -> Vec<Self> {
-        NAMES.iter().filter_map(|name| Self::detect(name)).collect()
+        Features::of_this_machine().tiers().into_iter().filter_map(Self::with_token).collect()
     }
 
     /// The best tier that this machine has.
     #[must_use]
     pub fn best() -> Self {
-        NAMES.iter().rev().find_map(|name| Self::detect(name)).unwrap_or(Self::PORTABLE)
+        Self::available().pop().unwrap_or(Self::PORTABLE)
     }
 
     /// The names of the tiers that this version has and this machine has not: what a test run here cannot show.
     #[must_use]
     pub fn missing() -> Vec<&'static str> {
-        NAMES.iter().copied().filter(|name| Self::detect(name).is_none()).collect()
+        let available = Features::of_this_machine().tiers();
+        NAMES.into_iter().filter(|name| !available.contains(name)).collect()
     }
 
-    fn detect(name: &str) -> Option<Self> {
-        match name {
-            "portable" => Some(Self::PORTABLE),
+    /// The tier with this name, where its token finds everything that it proves.
+    fn with_token(name: &str) -> Option<Self> {
+        Some(Self(match name {
+            "portable" => Inner::Portable,
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v3" => X86_64V3::try_new().map(|token| Self(Inner::X86_64V3(token))),
+            "x86-64-v3" => Inner::X86_64V3(X86_64V3::try_new()?),
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v4-vnni" => X86_64V4Vnni::try_new().map(|token| Self(Inner::X86_64V4Vnni(token))),
-            _ => None,
-        }
+            "x86-64-v3-avxvnni" => Inner::X86_64V3AvxVnni(X86_64V3AvxVnni::try_new()?),
+            #[cfg(target_arch = "x86_64")]
+            "x86-64-v4" => Inner::X86_64V4(X86_64V4::try_new()?),
+            #[cfg(target_arch = "x86_64")]
+            "x86-64-v4-vnni" => Inner::X86_64V4Vnni(X86_64V4Vnni::try_new()?),
+            #[cfg(target_arch = "aarch64")]
+            "neon" => Inner::Neon(Neon::try_new()?),
+            #[cfg(target_arch = "aarch64")]
+            "neon-dotprod" => Inner::NeonDotprod(NeonDotprod::try_new()?),
+            #[cfg(target_arch = "aarch64")]
+            "neon-i8mm" => Inner::NeonI8mm(NeonI8mm::try_new()?),
+            _ => return None,
+        }))
     }
 
     /// The tier with this name.
@@ -103,7 +135,7 @@ impl Tier {
         if !NAMES.contains(&name) {
             return Err(TierError::Unknown { name: name.into() });
         }
-        Self::detect(name).ok_or_else(|| TierError::NotHere { name: name.into() })
+        Self::with_token(name).ok_or_else(|| TierError::NotHere { name: name.into() })
     }
 
     /// The tier that `KEEPQ_TIER` names, or the best one where it is not set.
@@ -125,7 +157,17 @@ impl Tier {
             #[cfg(target_arch = "x86_64")]
             Inner::X86_64V3(_) => "x86-64-v3",
             #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V3AvxVnni(_) => "x86-64-v3-avxvnni",
+            #[cfg(target_arch = "x86_64")]
+            Inner::X86_64V4(_) => "x86-64-v4",
+            #[cfg(target_arch = "x86_64")]
             Inner::X86_64V4Vnni(_) => "x86-64-v4-vnni",
+            #[cfg(target_arch = "aarch64")]
+            Inner::Neon(_) => "neon",
+            #[cfg(target_arch = "aarch64")]
+            Inner::NeonDotprod(_) => "neon-dotprod",
+            #[cfg(target_arch = "aarch64")]
+            Inner::NeonI8mm(_) => "neon-i8mm",
         }
     }
 
@@ -434,8 +476,15 @@ mod tests {
     }
 
     #[test]
+    fn features_and_tokens_agree() {
+        let by_features = Features::of_this_machine().tiers();
+        let by_tokens: Vec<_> = NAMES.into_iter().filter(|name| Tier::with_token(name).is_some()).collect();
+        assert_eq!(by_features, by_tokens);
+    }
+
+    #[test]
     fn an_unknown_tier_lists_those_there_are() {
         let error = Tier::from_name("avx9").unwrap_err();
-        assert_eq!(error.to_string(), "no tier is called \"avx9\": there are portable, x86-64-v3, x86-64-v4-vnni");
+        assert_eq!(error.to_string(), format!("no tier is called \"avx9\": there are {}", NAMES.join(", ")));
     }
 }

@@ -8,6 +8,8 @@ use core::arch::x86_64::{
 use keepq_blocks::F16;
 use keepq_dot::{LANES, Target, Way};
 
+use crate::body::Body;
+
 pulp::simd_type! {
     /// Proof that the machine has AVX2, FMA, F16C and what comes with them.
     pub(crate) struct X86_64V3 {
@@ -443,21 +445,6 @@ const fn shuffles(half: usize) -> [[[i8; 32]; 4]; 4] {
         i += 1;
     }
     all
-}
-
-/// A body to be compiled for the token's features.
-///
-/// `vectorize` takes `FnOnce` closures as well, but the call of one that is `FnMut` goes through a shim that the compiler
-/// makes, does not inline into large bodies, and compiles for the baseline: three times slower, and nothing says so.
-pub(crate) struct Body<F>(pub(crate) F);
-
-impl<F: FnMut()> pulp::NullaryFnOnce for Body<F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(mut self) {
-        (self.0)();
-    }
 }
 
 /// The sum as it is. The compiler takes it for the result of instructions that it neither looks into nor moves across each other.

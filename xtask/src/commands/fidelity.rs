@@ -54,6 +54,9 @@ pub(crate) struct Args {
         value_parser = path
     )]
     paths: Vec<PathKind>,
+    /// Compare weights of the 4-bit paths too whose errors are made good by the stored calibration text
+    #[arg(long)]
+    calibrate: bool,
     /// Tokens of a window, each of which begins without a context
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..))]
     window: u32,
@@ -99,7 +102,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let bf16_files = made.write_bf16(stored.vocabulary(), &settings).with_context(file)?;
     let bf16 = bf16_files.parse()?;
     let forms = forms(args, bf16.vocabulary())?;
-    let written = forms.iter().map(|form| made.write(form, &bf16, &settings)).collect::<Result<Vec<_>>>()?;
+    let threads = settings.driver().executor().threads();
+    let calibration = args.calibrate.then(|| texts::calibration(&bf16, threads)).transpose()?;
+    let write = |form| made.write(form, &bf16, calibration.as_ref(), &settings);
+    let written = forms.iter().map(write).collect::<Result<Vec<_>>>()?;
     let parsed = written.iter().map(ModelFiles::parse).collect::<Result<Vec<_>>>()?;
     let mut models = vec![Candidate::load("stored", &stored).with_context(file)?];
     for (form, contents) in forms.iter().zip(&parsed) {
@@ -133,7 +139,9 @@ fn forms(args: &Args, bf16: &Gguf<'_>) -> Result<Vec<Form>> {
     let rows: Vec<u64> = matrices.map(|tensor| tensor.dims()[0]).collect();
     let mut forms: Vec<Form> = args.types.iter().copied().map(Form::Blocks).collect();
     for &path in &args.paths {
-        forms.extend(Form::of_path(path, &rows)?);
+        let of_path = Form::of_path(path, &rows)?;
+        let calibrated: Vec<Form> = of_path.iter().filter(|_| args.calibrate).filter_map(Form::calibrated).collect();
+        forms.extend(of_path.into_iter().chain(calibrated));
     }
     Ok(forms)
 }

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod emulate;
 pub(crate) mod excuse;
 pub(crate) mod fidelity;
 pub(crate) mod forced_logits;

@@ -63,6 +63,12 @@ pub(crate) struct Args {
     /// Of gptq, awq and w4a8, zero points for each group [default: all are 8]
     #[arg(long)]
     asymmetric: bool,
+    /// Of a checkpoint, run the model on this text, and make the errors of each weight good by what it is multiplied by (GPTQ's algorithm)
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// Tokens of that text [default: 4096]
+    #[arg(long, value_name = "N", requires = "calibrate")]
+    calibrate_tokens: Option<usize>,
     /// Of a checkpoint, leave the head as bf16, tied to the embedding where it is
     #[arg(long)]
     keep_head: bool,
@@ -103,8 +109,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         To::Gguf(target) => target,
     };
-    let of_checkpoints = args.group.is_some() || args.asymmetric || args.keep_head || args.keep_embedding;
-    ensure!(!of_checkpoints, "--group, --asymmetric, --keep-head and --keep-embedding are for checkpoints");
+    let of_checkpoints =
+        args.group.is_some() || args.asymmetric || args.calibrate.is_some() || args.keep_head || args.keep_embedding;
+    ensure!(
+        !of_checkpoints,
+        "--group, --asymmetric, --calibrate, --keep-head and --keep-embedding are for checkpoints"
+    );
     let executor = executor_from_env(args.threads.map_or_else(threads_from_env, Ok)?)?;
     let set = open_set(&args.from, Source::map)?;
     let gguf = set.parse()?;

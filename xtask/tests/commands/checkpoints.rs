@@ -142,7 +142,7 @@ fn what_cannot_be_made_leaves_nothing() {
     let line = refusal(&mut quantize(synthetic(), "gptq", &out, &["--group", "48"]));
     assert!(line.contains("none of 32, 64, 128, 256"), "{line}");
     let line = refusal(&mut quantize(synthetic(), "Q8_0", &out, &["--asymmetric"]));
-    assert_eq!(line, "--group, --asymmetric, --keep-head and --keep-embedding are for checkpoints");
+    assert_eq!(line, "--group, --asymmetric, --calibrate, --keep-head and --keep-embedding are for checkpoints");
     let line = refusal(&mut quantize(synthetic(), "gptq", &dir.path().join("no").join("out"), &["--group", "32"]));
     assert!(line.contains("cannot write in the folder "), "{line}");
     assert!(names_in(dir.path()).is_empty());
@@ -230,6 +230,27 @@ fn smollm2_in_every_form() {
         assert!(text(&out).starts_with(" Paris"), "{ty}: {}", text(&out));
         fs::remove_dir_all(&out).expect("a folder");
     }
+}
+
+#[test]
+fn a_text_to_calibrate_by() {
+    let dir = temporary_folder();
+    let (text, plain, out) = (dir.path().join("text"), dir.path().join("plain"), dir.path().join("out"));
+    fs::write(&text, "The weights stay where they are, and the activations are quantized to meet them. ".repeat(30))
+        .expect("a file");
+    let calibrate = ["--group", "32", "--calibrate", text.to_str().expect("text"), "--calibrate-tokens", "600"];
+    printed(&mut quantize(synthetic(), "gptq", &plain, &["--group", "32"]));
+    printed(&mut quantize(synthetic(), "gptq", &out, &calibrate));
+    assert_eq!(ids(&out, &[])[..4], ids(synthetic(), &[])[..4]);
+    let model = |folder: &Path| fs::read(folder.join("model.safetensors")).expect("a file");
+    assert!(model(&out) != model(&plain) && model(&out).len() == model(&plain).len());
+
+    fs::write(&text, "Too short.").expect("a file");
+    let line = refusal(&mut quantize(synthetic(), "awq", &dir.path().join("short"), &calibrate));
+    assert!(line.contains("tokens are too few to calibrate by, 512 at least"), "{line}");
+    let mut names = names_in(dir.path());
+    names.sort();
+    assert_eq!(names, ["out", "plain", "text"]);
 }
 
 #[test]

@@ -126,3 +126,99 @@ fn shapes_that_a_form_has_not_are_refused() {
     assert_eq!(text(Method::CpuInt4, (3, 96)), group);
     assert_eq!((parts(Method::Int4, (3, 97)), parts(Method::CpuInt4, (3, 128))), (Ok(2), Ok(3)));
 }
+
+/// The upper Cholesky factor of the inverse of `h`, by hand: Gauss–Jordan, then Cholesky–Banachiewicz.
+fn factor(h: &[f64], k: usize) -> Vec<f32> {
+    let (mut a, mut inverse) = (h.to_vec(), vec![0.0; k * k]);
+    (0..k).for_each(|i| inverse[i * k + i] = 1.0);
+    for i in 0..k {
+        let pivot = a[i * k + i];
+        for j in 0..k {
+            a[i * k + j] /= pivot;
+            inverse[i * k + j] /= pivot;
+        }
+        for r in (0..k).filter(|&r| r != i) {
+            let by = a[r * k + i];
+            for j in 0..k {
+                a[r * k + j] -= by * a[i * k + j];
+                inverse[r * k + j] -= by * inverse[i * k + j];
+            }
+        }
+    }
+    let mut lower = vec![0.0; k * k];
+    for i in 0..k {
+        for j in 0..=i {
+            let sum: f64 = (0..j).map(|l| lower[i * k + l] * lower[j * k + l]).sum();
+            let rest: f64 = inverse[i * k + j] - sum;
+            lower[i * k + j] = if i == j { rest.sqrt() } else { rest / lower[j * k + j] };
+        }
+    }
+    (0..k * k).map(|i| lower[i % k * k + i / k] as f32).collect()
+}
+
+#[test]
+fn errors_are_made_good_where_activations_go_together() {
+    let (n, k, group) = (8, 64, 32);
+    let weights = weights(n, k);
+    // Tokens whose neighbouring channels are much alike.
+    let noise = crate::folder::weights(200, k + 1);
+    let tokens: Vec<Vec<f64>> = (0..200)
+        .map(|t| (0..k).map(|i| f64::from(noise[t * (k + 1) + i] + 0.9 * noise[t * (k + 1) + i + 1])).collect())
+        .collect();
+    let mut h = vec![0.0; k * k];
+    for x in &tokens {
+        (0..k * k).for_each(|i| h[i] += x[i / k] * x[i % k]);
+    }
+    let mean = (0..k).map(|i| h[i * k + i]).sum::<f64>() / k as f64;
+    (0..k).for_each(|i| h[i * k + i] += 0.01 * mean);
+    let of_tokens = factor(&h, k);
+    let identity: Vec<f32> = (0..k * k).map(|i| f32::from(u8::from(i % k == i / k))).collect();
+
+    for method in METHODS {
+        let recipe = Recipe::new(method, group, true).unwrap();
+        let groups = recipe.groups(k);
+        let (mut plain, mut compensated) = (0.0, 0.0);
+        for row in weights.chunks_exact(k) {
+            let run = |factor: Option<&[f32]>| {
+                let (mut scales, mut zeros, mut codes) = (vec![0.0; groups], vec![0.0; groups], vec![0; k]);
+                match factor {
+                    None => {
+                        recipe.scales(row, &mut scales, &mut zeros).unwrap();
+                        recipe.codes(row, &scales, &zeros, &mut codes);
+                    }
+                    Some(factor) => {
+                        recipe.compensated(row, factor, false, &mut scales, &mut zeros, &mut codes).unwrap();
+                        // Again by the scales that were found: the same codes.
+                        let mut again = vec![0; k];
+                        let (mut s, mut z) = (scales.clone(), zeros.clone());
+                        recipe.compensated(row, factor, true, &mut s, &mut z, &mut again).unwrap();
+                        assert_eq!((&again, &s, &z), (&codes, &scales, &zeros), "{method:?}");
+                    }
+                }
+                (scales, zeros, codes)
+            };
+            // Channels that have nothing to do with each other cannot make anything good.
+            assert_eq!(run(Some(&identity)), run(None), "{method:?}");
+            let error = |(scales, zeros, codes): &(Vec<f32>, Vec<f32>, Vec<u8>)| -> f64 {
+                let off: Vec<f64> = (0..k)
+                    .map(|i| {
+                        let (scale, zero, code) = (scales[i * groups / k], zeros[i * groups / k], f32::from(codes[i]));
+                        let offset = method == Method::CpuInt4;
+                        let w = if offset { (code - 8.0) * scale + zero } else { (code - zero) * scale };
+                        f64::from(w - row[i])
+                    })
+                    .collect();
+                tokens.iter().map(|x| x.iter().zip(&off).map(|(x, off)| x * off).sum::<f64>().powi(2)).sum()
+            };
+            plain += error(&run(None));
+            compensated += error(&run(Some(&of_tokens)));
+        }
+        assert!(compensated < 0.7 * plain, "{method:?}: {compensated} of {plain}");
+    }
+    // A weight that is not finite is named in the row, not in its group.
+    let recipe = Recipe::new(Method::Awq, group, false).unwrap();
+    let mut row = weights[..k].to_vec();
+    row[40] = f32::INFINITY;
+    let found = recipe.compensated(&row, &identity, false, &mut [0.0; 2], &mut [0.0; 2], &mut [0; 64]);
+    assert_eq!(found, Err(RowFault::NotFinite { column: 40 }));
+}

@@ -25,7 +25,12 @@ pub(crate) use walk::{Steps, walk};
 
 /// What is added to codes to make them unsigned.
 const fn bias<T: Target, B: Quantized>() -> u8 {
-    if B::SIGNED && T::WIDE_PARTIAL { 128 } else { B::BIAS }
+    if made_unsigned::<T, B>() { 128 } else { B::BIAS }
+}
+
+/// Whether signed codes are made unsigned.
+const fn made_unsigned<T: Target, B: Quantized>() -> bool {
+    B::SIGNED && T::WIDE_PARTIAL && !T::SIGNED_PRODUCTS
 }
 
 /// Quads of products that are added up before they are widened.
@@ -44,7 +49,7 @@ fn octet_codes<T: Target, B: Quantized>(target: T, octet: impl Octet<B>, mut put
         target,
         octet,
         #[inline(always)]
-        |g, q, codes| put(g, q, if B::SIGNED && T::WIDE_PARTIAL { target.sub_bytes(codes, 128) } else { codes }),
+        |g, q, codes| put(g, q, if made_unsigned::<T, B>() { target.sub_bytes(codes, 128) } else { codes }),
     );
 }
 

@@ -102,6 +102,9 @@ fn fill<T: Target, B: Quantized>(
             #[inline(always)]
             |g, q, bytes| target.store_bytes(bytes, &mut codes[g][half].0[q]),
         );
+        if T::TWO_TOKENS {
+            join_quads(target, codes, half);
+        }
         if B::SUB_BLOCKS {
             let groups = &mut panel.groups[i * B::GROUPS..][..B::GROUPS];
             let scales = Scales::new(target, octet);
@@ -114,6 +117,18 @@ fn fill<T: Target, B: Quantized>(
         target.store(floats[0], &mut panel.heads[i][half].0[0]);
         if B::HAS_MIN {
             target.store(floats[1], &mut panel.heads[i][half].0[1]);
+        }
+    }
+}
+
+/// Brings the codes of eight rows into the order in which products of two tokens take them.
+#[inline(always)]
+fn join_quads<T: Target>(target: T, codes: &mut [[Codes; 2]], half: usize) {
+    for codes in codes {
+        for [first, second] in codes[half].0.as_chunks_mut().0 {
+            let joined = target.join_quads([target.load_bytes(first), target.load_bytes(second)]);
+            target.store_bytes(joined[0], first);
+            target.store_bytes(joined[1], second);
         }
     }
 }

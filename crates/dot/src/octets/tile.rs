@@ -4,7 +4,7 @@ use keepq_act::Q8Rows;
 
 use super::panel::{DEPTH, Group, Panel, ROWS};
 use super::{bias, products, quads, step, widen};
-use crate::columns::eight;
+use crate::columns::{eight, four};
 use crate::{LANES, Quantized, Target};
 
 /// Tokens that run against a panel together: with [`ROWS`] rows, eight accumulators.
@@ -228,6 +228,10 @@ fn add_products<T: Target, B: Quantized>(
     scale: impl Fn(usize, usize) -> T::Pairs,
     isum: &mut [[T::I32s; 2]; TOKENS],
 ) {
+    if T::TWO_TOKENS {
+        add_products_of_two::<T, B>(target, x, codes, scale, isum);
+        return;
+    }
     if quads::<T, B>() <= 2 {
         add_few_products::<T, B>(target, x, codes, scale, isum);
         return;
@@ -295,4 +299,40 @@ fn add_few_products<T: Target, B: Quantized>(
             }
         },
     );
+}
+
+/// [`add_products`] where products are made of two tokens at once.
+#[inline(always)]
+fn add_products_of_two<T: Target, B: Quantized>(
+    target: T,
+    x: [&[i8; 32]; TOKENS],
+    codes: impl Fn(usize, usize) -> T::Bytes,
+    scale: impl Fn(usize, usize) -> T::Pairs,
+    isum: &mut [[T::I32s; 2]; TOKENS],
+) {
+    for first in (0..TOKENS).step_by(2) {
+        let mut sums = [[target.nothing(); 2]; 2];
+        four(
+            #[inline(always)]
+            |i| {
+                let q = 2 * i;
+                if q.is_multiple_of(quads::<T, B>()) {
+                    sums = [[target.nothing(); 2]; 2];
+                }
+                let x = [x[first].as_chunks().0[i], x[first + 1].as_chunks().0[i]];
+                for half in 0..2 {
+                    sums[half] = target.add_products_of_two(sums[half], [codes(q, half), codes(q + 1, half)], x);
+                }
+                if (q + 2).is_multiple_of(quads::<T, B>()) {
+                    for half in 0..2 {
+                        let parted = target.part_tokens(sums[half]);
+                        for t in 0..2 {
+                            let scale = || scale(4 * q / B::SUB_BLOCK, half);
+                            isum[first + t][half] = widen::<T, B>(target, isum[first + t][half], parted[t], scale);
+                        }
+                    }
+                }
+            },
+        );
+    }
 }

@@ -11,7 +11,7 @@ use keepq_gguf::Gguf;
 use keepq_tinygemm::select::{PathKind, Policy};
 use tempfile::TempDir;
 
-use crate::commands::quantize::checkpoint::{KeptFloats, write_folder};
+use crate::commands::quantize::checkpoint::{Calibration, How, KeptFloats, write_folder};
 use crate::commands::quantize::{Target, write_as};
 use crate::interrupt::RemovedOnInterrupt;
 use crate::model_files::{Contents, Held, ModelFiles};
@@ -37,7 +37,7 @@ const GROUP: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Blocks(Target),
-    FourBit { name: String, recipe: Recipe, kept: KeptFloats, path: PathKind },
+    FourBit { name: String, recipe: Recipe, kept: KeptFloats, path: PathKind, calibrated: bool },
 }
 
 impl Form {
@@ -48,7 +48,7 @@ impl Form {
         let groups = GROUPS.into_iter().filter(|&group| rows.iter().all(|k| k.is_multiple_of(group as u64)));
         let form = |name: String, method, group, asymmetric, kept| -> Result<Self> {
             let recipe = Recipe::new(method, group, asymmetric).context("no such form")?;
-            Ok(Self::FourBit { name, recipe, kept, path })
+            Ok(Self::FourBit { name, recipe, kept, path, calibrated: false })
         };
         match path {
             PathKind::W4A16 => groups
@@ -70,6 +70,14 @@ impl Form {
                 groups.map(|group| form(format!("fallback group {group}"), method, group, false, quantized)).collect()
             }
         }
+    }
+
+    /// The same with errors made good by the calibration text, where it is of the usual group and all its weights are quantized.
+    pub(super) fn calibrated(&self) -> Option<Self> {
+        let Self::FourBit { name, recipe, kept, path, calibrated: false } = self else { return None };
+        let usual = matches!(path, PathKind::W4A16 | PathKind::W4A8) && recipe.group() == GROUP && !kept.head;
+        let name = format!("{name}, calibrated");
+        usual.then_some(Self::FourBit { name, recipe: *recipe, kept: *kept, path: *path, calibrated: true })
     }
 
     /// The name of its row.
@@ -147,16 +155,24 @@ impl Files {
         ModelFiles::open(&path, false)
     }
 
-    /// Makes a model of one in bf16.
-    pub(super) fn write(&self, form: &Form, bf16: &Contents<'_>, settings: &Settings) -> Result<ModelFiles> {
+    /// Makes a model of one in bf16; `calibration` is of that.
+    pub(super) fn write(
+        &self,
+        form: &Form,
+        bf16: &Contents<'_>,
+        calibration: Option<&Calibration>,
+        settings: &Settings,
+    ) -> Result<ModelFiles> {
         let path = self.path(form.name());
         match form {
             Form::Blocks(target) => {
                 let mut file = File::create(&path)?;
                 write_as(bf16.vocabulary(), *target, settings.driver().executor(), &mut file)?;
             }
-            Form::FourBit { recipe, kept, .. } => {
-                write_folder(bf16, *recipe, *kept, &path, &self.pool)?;
+            Form::FourBit { recipe, kept, calibrated, .. } => {
+                let calibration = calibration.filter(|_| *calibrated);
+                let how = How { recipe: *recipe, kept: *kept, calibration };
+                write_folder(bf16, how, &path, &self.pool).with_context(|| form.name().to_owned())?;
             }
         }
         ModelFiles::open(&path, false)

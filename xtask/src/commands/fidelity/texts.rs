@@ -6,6 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{Special, Tokenizer};
 
+use crate::commands::quantize::checkpoint::Calibration;
+use crate::model_files::Contents;
+
 /// H. G. Wells, The Time Machine; `xtask/data/fidelity/README.md` tells where it is from.
 const TEXT: &str = include_str!("../../../data/fidelity/text.txt");
 
@@ -42,6 +45,12 @@ impl Texts {
         let prompts = PROMPTS.lines().map(|prompt| tokenizer.encode(prompt, Special::Plain));
         Ok(Self { start, ids, prompts: prompts.collect::<Result<_, _>>()? })
     }
+}
+
+/// What weights are multiplied by on the calibration text, all of it.
+pub(super) fn calibration(contents: &Contents<'_>, threads: usize) -> Result<Calibration> {
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/fidelity/calibration.txt");
+    Calibration::on(contents, &text, usize::MAX, threads)
 }
 
 /// The last part of a path, for a report.

@@ -1,5 +1,6 @@
 //! `quantize` to the forms of checkpoints: a folder with safetensors, `config.json` and the vocabulary.
 
+mod calibrate;
 mod output;
 mod report;
 mod source;
@@ -17,6 +18,7 @@ use super::Args;
 use crate::files;
 use crate::interrupt::RemovedOnInterrupt;
 use crate::model_files::{Contents, ModelFiles, VOCABULARY_FILE};
+pub(crate) use calibrate::Calibration;
 use output::{Output, Outputs};
 use report::Report;
 use source::Model;
@@ -26,8 +28,16 @@ pub(super) fn run(args: &Args, recipe: Recipe) -> Result<()> {
     let files = ModelFiles::open(&args.from, false)?;
     let contents = files.parse()?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0)).build()?;
-    let mut report = write_folder(&contents, recipe, args.kept_floats(), &args.out, &pool)
-        .with_context(|| args.from.display().to_string())?;
+    let from = || args.from.display().to_string();
+    let calibration = match &args.calibrate {
+        Some(text) => {
+            let tokens = args.calibrate_tokens.unwrap_or(CALIBRATE_TOKENS);
+            Some(Calibration::on(&contents, text, tokens, pool.current_num_threads()).with_context(from)?)
+        }
+        None => None,
+    };
+    let how = How { recipe, kept: args.kept_floats(), calibration: calibration.as_ref() };
+    let mut report = write_folder(&contents, how, &args.out, &pool).with_context(from)?;
     let before = files.sources().iter().map(|source| source.as_bytes().len() as u64).sum();
     (report.from, report.bytes_before) = (args.from.display().to_string(), before);
     report.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -43,11 +53,29 @@ pub(crate) struct KeptFloats {
     pub(crate) embedding: bool,
 }
 
+/// Tokens to calibrate by where it is not said.
+const CALIBRATE_TOKENS: usize = 4096;
+
+/// How a model is quantized.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'c> {
+    pub(crate) recipe: Recipe,
+    pub(crate) kept: KeptFloats,
+    /// What weights are multiplied by, if errors are to be made good.
+    pub(crate) calibration: Option<&'c Calibration>,
+}
+
+impl How<'_> {
+    /// By a recipe alone: all weights, each by itself.
+    pub(crate) fn plain(recipe: Recipe) -> Self {
+        Self { recipe, kept: KeptFloats::default(), calibration: None }
+    }
+}
+
 /// Quantizes a model into a new folder, which is there whole or not at all.
 pub(crate) fn write_folder(
     contents: &Contents<'_>,
-    recipe: Recipe,
-    kept: KeptFloats,
+    How { recipe, kept, calibration }: How<'_>,
     out: &Path,
     pool: &rayon::ThreadPool,
 ) -> Result<Report> {
@@ -74,7 +102,7 @@ pub(crate) fn write_folder(
     let progress = ProgressBar::new(outputs.work())
         .with_finish(ProgressFinish::AndClear)
         .with_style(ProgressStyle::with_template("{bar:30} {percent}% ({elapsed}) {msg}")?);
-    let tensors = pool.install(|| outputs.finish(&model, &progress))?;
+    let tensors = pool.install(|| outputs.finish(&model, calibration, &progress))?;
     pool.install(|| write_tensors(&tensors, &folder.path().join(MODEL_FILE)))?;
     fs::write(folder.path().join(CONFIG_FILE), serde_json::to_string_pretty(&config)? + "\n")?;
     write_vocabulary(contents, &folder.path().join(VOCABULARY_FILE))?;

@@ -1,6 +1,7 @@
 //! [`Outputs`]: the tensors of the new folder, and how the bytes of each are made.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use half::bf16;
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 use safetensors::{Dtype, View};
 
 use super::KeptFloats;
+use super::calibrate::Calibration;
 use super::source::{EMBEDDING, HEAD, Model, Tensor};
 
 /// What becomes of each tensor.
@@ -49,8 +51,15 @@ enum Made {
     Part {
         name: &'static str,
         recipe: Recipe,
-        scales: std::sync::Arc<Scales>,
+        quantized: Arc<Quantized>,
     },
+}
+
+/// What is kept of a weight while the file is written.
+struct Quantized {
+    scales: Scales,
+    /// By which errors are made good, where that is asked for.
+    factor: Option<Vec<f32>>,
 }
 
 impl Outputs {
@@ -101,7 +110,12 @@ impl Outputs {
     }
 
     /// Finds all scales, and says how tensors are made.
-    pub(super) fn finish<'m>(&self, model: &'m Model<'m>, progress: &ProgressBar) -> Result<Vec<Output<'m>>> {
+    pub(super) fn finish<'m>(
+        &self,
+        model: &'m Model<'m>,
+        calibration: Option<&Calibration>,
+        progress: &ProgressBar,
+    ) -> Result<Vec<Output<'m>>> {
         let mut outputs = Vec::new();
         for step in &self.steps {
             let tensor = &model.tensors[step.of];
@@ -123,9 +137,14 @@ impl Outputs {
                 Ok(parts) => parts,
                 Err(error) => bail!("tensor {:?}: {error}", tensor.name),
             };
-            let scales = std::sync::Arc::new(find_scales(tensor, recipe, progress)?);
+            let factor = match calibration {
+                Some(calibration) => calibration.factor(&step.name)?,
+                None => None,
+            };
+            let scales = find_scales(tensor, recipe, factor.as_deref(), progress)?;
+            let quantized = Arc::new(Quantized { scales, factor });
             for part in parts {
-                let made = Made::Part { name: part.name, recipe, scales: scales.clone() };
+                let made = Made::Part { name: part.name, recipe, quantized: quantized.clone() };
                 output(format!("{}.{}", step.name, part.name), part.dtype, part.shape, made);
             }
         }
@@ -136,18 +155,22 @@ impl Outputs {
 /// Rows that a thread takes at a time.
 const ROWS: usize = 16;
 
-fn find_scales(tensor: &Tensor<'_>, recipe: Recipe, progress: &ProgressBar) -> Result<Scales> {
+fn find_scales(tensor: &Tensor<'_>, recipe: Recipe, factor: Option<&[f32]>, progress: &ProgressBar) -> Result<Scales> {
     let (n, k) = (tensor.matrix.n(), tensor.matrix.k());
     let groups = recipe.groups(k);
     let mut found = Scales { scales: vec![0.0; n * groups], zeros: vec![0.0; n * groups] };
     let chunk = (ROWS * groups).max(1);
     let chunks = found.scales.par_chunks_mut(chunk).zip(found.zeros.par_chunks_mut(chunk)).enumerate();
     chunks.try_for_each(|(i, (scales, zeros))| {
-        let mut row = vec![0.0; k];
+        let (mut row, mut codes) = (vec![0.0; k], vec![0; k]);
         let of_rows = scales.chunks_exact_mut(groups).zip(zeros.chunks_exact_mut(groups));
         for (r, (scales, zeros)) in (i * ROWS..).zip(of_rows) {
             tensor.decode_row(r, &mut row);
-            recipe.scales(&row, scales, zeros).map_err(|fault| match fault {
+            let found = match factor {
+                None => recipe.scales(&row, scales, zeros),
+                Some(factor) => recipe.compensated(&row, factor, false, scales, zeros, &mut codes),
+            };
+            found.map_err(|fault| match fault {
                 RowFault::NotFinite { column } => {
                     anyhow::anyhow!("tensor {:?}: row {r}, column {column}: not a finite number", tensor.name)
                 }
@@ -184,15 +207,25 @@ impl Output<'_> {
         match &self.made {
             Made::F32 => rows(|element| element.to_le_bytes().to_vec()),
             Made::Bf16 => rows(|element| bf16::from_f32(element).to_le_bytes().to_vec()),
-            Made::Part { name, recipe, scales } => {
+            Made::Part { name, recipe, quantized } => {
                 let groups = recipe.groups(k);
+                let Quantized { scales, factor } = &**quantized;
                 let codes = |codes: &mut [u8]| {
                     codes.par_chunks_mut((ROWS * k).max(1)).enumerate().for_each(|(i, codes)| {
                         let mut row = vec![0.0; k];
                         for (r, codes) in (i * ROWS..).zip(codes.chunks_exact_mut(k)) {
                             self.of.decode_row(r, &mut row);
                             let of_row = r * groups..(r + 1) * groups;
-                            recipe.codes(&row, &scales.scales[of_row.clone()], &scales.zeros[of_row], codes);
+                            let (scales, zeros) = (&scales.scales[of_row.clone()], &scales.zeros[of_row]);
+                            match factor {
+                                None => recipe.codes(&row, scales, zeros, codes),
+                                Some(factor) => {
+                                    let (mut scales, mut zeros) = (scales.to_vec(), zeros.to_vec());
+                                    recipe
+                                        .compensated(&row, factor, true, &mut scales, &mut zeros, codes)
+                                        .expect("scales that were found");
+                                }
+                            }
                         }
                         self.progress.inc(codes.len() as u64);
                     });
