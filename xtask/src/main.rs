@@ -22,8 +22,8 @@ use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_k
 use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
-    bench, emulate, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize,
-    tokens,
+    bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity,
+    quantize, tokens,
 };
 
 /// Developer commands of keepq
@@ -54,6 +54,8 @@ enum Command {
     Emulate(emulate::Args),
     /// Measure how far two of llama.cpp's own builds are apart on a model file
     Excuse(excuse::Args),
+    /// Measure how far types of weights are from bf16, beside the bytes that they take
+    Fidelity(fidelity::Args),
     /// One build's part of `excuse`
     #[command(hide = true)]
     ForcedLogits(forced_logits::Args),
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Command::BenchPeer(args) => bench_peer::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Excuse(args) => excuse::run(&args),
+        Command::Fidelity(args) => fidelity::run(&args),
         Command::ForcedLogits(args) => forced_logits::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Generate(args) => generate::run(&args),

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod emulate;
 pub(crate) mod excuse;
+pub(crate) mod fidelity;
 pub(crate) mod forced_logits;
 pub(crate) mod generate;
 pub(crate) mod inspect;

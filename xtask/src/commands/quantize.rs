@@ -146,6 +146,12 @@ fn check_place(set: &SourceSet, out: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Writes the model in another type to `out`: what `quantize` does, from `gguf` in memory.
+pub(crate) fn write_as(gguf: &Gguf<'_>, target: Target, executor: &dyn Executor, out: &mut File) -> Result<()> {
+    write(gguf, &Plan::new(gguf, target)?, executor, out)?;
+    Ok(())
+}
+
 /// Writes the file, and gives its length.
 fn write(gguf: &Gguf<'_>, plan: &Plan<'_>, executor: &dyn Executor, out: &mut File) -> Result<u64, WriteError> {
     let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} ({elapsed}) {msg}");

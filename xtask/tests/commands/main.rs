@@ -3,6 +3,7 @@
 mod arguments;
 mod bench;
 mod checkpoints;
+mod fidelity;
 mod gate;
 mod generate;
 mod hostile_files;

@@ -18,7 +18,7 @@ pub(crate) struct Target {
 const TARGETS: [Target; 13] = [
     Target { ty: GgmlType::F32, file_type: 0 },
     Target { ty: GgmlType::F16, file_type: 1 },
-    Target { ty: GgmlType::BF16, file_type: 32 },
+    Target::BF16,
     Target { ty: GgmlType::Q4_0, file_type: 2 },
     Target { ty: GgmlType::Q4_1, file_type: 3 },
     Target { ty: GgmlType::Q5_0, file_type: 8 },
@@ -59,6 +59,9 @@ impl To {
 }
 
 impl Target {
+    /// The floats that models are published in.
+    pub(crate) const BF16: Self = Self { ty: GgmlType::BF16, file_type: 32 };
+
     /// Parses a name of a type, for the command line; `ignore_case` is the argument's.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         PossibleValuesParser::new(TARGETS.map(|target| target.ty.name()))
