@@ -22,6 +22,7 @@ use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
     bench, excuse, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity, quantize, tokens,
+    verify,
 };
 
 /// Developer commands of keepq
@@ -83,6 +84,8 @@ enum Command {
     TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
     Tokens(tokens::Args),
+    /// Look for elements that are not finite, by tensor, row and block
+    Verify(verify::Args),
 }
 
 fn main() -> ExitCode {
@@ -116,6 +119,7 @@ fn main() -> ExitCode {
         Command::Quantize(args) => quantize::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
+        Command::Verify(args) => verify::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,3 +13,4 @@ pub(crate) mod parity;
 pub(crate) mod quantize;
 pub(crate) mod token_oracle;
 pub(crate) mod tokens;
+pub(crate) mod verify;

@@ -4,6 +4,9 @@ mod arguments;
 mod bench;
 mod gate;
 mod generate;
+#[path = "../../../crates/gguf/tests/it/hostile/mod.rs"]
+mod hostile;
+mod hostile_classes;
 mod hostile_files;
 mod inspect;
 mod instructions;
@@ -21,3 +24,4 @@ mod support;
 mod token_oracle;
 mod tokens;
 mod vectors;
+mod verify;

@@ -15,6 +15,7 @@ pub(crate) mod value {
 /// Type ids of tensors.
 pub(crate) mod tensor {
     pub(crate) const F32: u32 = 0;
+    #[allow(dead_code, reason = "not all that include this have a removed type")]
     pub(crate) const Q4_2: u32 = 4;
     pub(crate) const Q8_0: u32 = 8;
     pub(crate) const Q4_K: u32 = 12;
