@@ -1,7 +1,6 @@
 //! Elements that are not finite: refused when they are encoded, found by row and block in weights.
 
 use keepq_blocks::{EncodeError, GgmlType, Matrix, encode_row};
-use proptest::prelude::*;
 
 #[test]
 fn none_is_encoded_and_the_first_is_named() {

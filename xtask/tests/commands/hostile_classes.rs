@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::hostile::classes;
-use crate::hostile::sets::{sets, whole_set};
+use crate::hostile_sets::{sets, whole_set};
 use crate::support::{printed, refusal, temporary_folder, xtask};
 
 /// The line that commands refuse a file with, without the folder, which differs from run to run.

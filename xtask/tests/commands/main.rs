@@ -2,12 +2,16 @@
 
 mod arguments;
 mod bench;
+mod dependencies;
+#[cfg(target_os = "linux")]
+mod faults;
 mod gate;
 mod generate;
 #[path = "../../../crates/gguf/tests/it/hostile/mod.rs"]
 mod hostile;
 mod hostile_classes;
 mod hostile_files;
+mod hostile_sets;
 mod inspect;
 mod instructions;
 mod kernels;

@@ -1,5 +1,6 @@
 //! Tests of keepq-gguf over whole files, in one binary.
 
+mod fuzzed;
 mod hostile;
 mod legal;
 mod malformed;

@@ -3,7 +3,6 @@
 
 mod metadata;
 pub(crate) mod raw;
-pub(crate) mod sets;
 mod start;
 mod tensors;
 

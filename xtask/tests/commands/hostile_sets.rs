@@ -1,6 +1,6 @@
 //! Models in several files that are no set.
 
-use super::raw::{Raw, tensor, value};
+use crate::hostile::raw::{Raw, tensor, value};
 
 /// Files of a folder, of which one is opened.
 pub(crate) struct Set {
