@@ -8,6 +8,7 @@ mod files;
 #[expect(unsafe_code, reason = "shared libraries are driven through their C interfaces")]
 mod foreign;
 mod interrupt;
+mod model_files;
 mod runtime;
 mod sha256;
 mod synth;

@@ -41,9 +41,15 @@ pub(crate) fn describe(settings: &Settings, report: &LoadReport) -> String {
         megabytes(report.expanded_bytes as u64),
         if settings.residency() == Residency::Interleave { "copied" } else { "expanded" },
     );
+    if report.converted_bytes > 0 {
+        line += &format!(", {} converted", megabytes(report.converted_bytes as u64));
+    }
     let without_kernel = report.expansions.iter().filter(|expansion| expansion.reason == Reason::NoKernel);
     for Expansion { tensor, ty, bytes, .. } in without_kernel {
         line += &format!("\n{tensor}: {ty} has no kernel, expanded to {}", megabytes(*bytes as u64));
+    }
+    for warning in &report.warnings {
+        line += &format!("\nwarning: {warning}");
     }
     line
 }
@@ -79,7 +85,7 @@ mod tests {
     #[test]
     fn the_line_names_tier_threads_and_weights() {
         let settings = Settings::new(Tier::best(), 2, Residency::Reference).expect("two threads");
-        let report = LoadReport { kept_bytes: 1_500_000, expanded_bytes: 2_000_000, expansions: Vec::new() };
+        let report = LoadReport { kept_bytes: 1_500_000, expanded_bytes: 2_000_000, ..LoadReport::default() };
         let line = describe(&settings, &report);
         assert!(line.starts_with("tier portable of portable"), "{line}");
         let end =

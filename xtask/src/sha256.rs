@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use keepq_gguf::SourceSet;
+use keepq_gguf::{Source, SourceSet};
 use sha2::{Digest, Sha256};
 
 /// The digest of the file's bytes, in lowercase hexadecimal.
@@ -37,8 +37,13 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 
 /// The digest of a model: of its file, or of the bytes of all its files one after another, `cat FILES | sha256sum`.
 pub(crate) fn of_set(set: &SourceSet) -> String {
+    of_sources(set.sources())
+}
+
+/// The digest of files, one after the other.
+pub(crate) fn of_sources(sources: &[Source]) -> String {
     let mut hasher = Sha256::new();
-    for source in set.sources() {
+    for source in sources {
         hasher.update(source.as_bytes());
     }
     hexadecimal(hasher)

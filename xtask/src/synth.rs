@@ -20,9 +20,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use keepq_blocks::{GgmlType, encode_row};
+use keepq_checkpoint::{Method, Recipe, ZeroPoints};
 use keepq_gguf::write::Writer;
 
-use crate::files;
+use crate::commands::quantize::checkpoint::{self, KeptFloats};
+use crate::model_files::ModelFiles;
+use crate::{files, sha256};
 use random::Random;
 use vocabulary::Vocabulary;
 use weights::{Embeddings, Shape};
@@ -75,6 +78,20 @@ const CONTEXT: u32 = 8192;
 /// The path of the model in `folder`, where it is written unless it is there.
 pub(crate) fn file_in(folder: &Path) -> Result<PathBuf> {
     write_unless_there(folder.join(FILE), &bytes()?)
+}
+
+/// The path of a checkpoint of the same model in `folder`, where it is made unless it is there: symmetric GPTQ, which each path takes.
+pub(crate) fn checkpoint_in(folder: &Path) -> Result<PathBuf> {
+    let file = file_in(folder)?;
+    let recipe = Recipe::new(Method::Gptq(ZeroPoints::LessOne), 32, false).context("a recipe")?;
+    // Another file, another checkpoint.
+    let out = folder.join(format!("keepq-synthetic-gptq-{}", &sha256::of_file(&file)?[..12]));
+    if !out.is_dir() {
+        let files = ModelFiles::open(&file, false)?;
+        let pool = rayon::ThreadPoolBuilder::new().build()?;
+        checkpoint::write_folder(&files.parse()?, recipe, KeptFloats::default(), &out, &pool)?;
+    }
+    Ok(out)
 }
 
 /// Writes a file unless it is there with these bytes.

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use keepq_blocks::GgmlType;
+use keepq_checkpoint::CheckpointError;
 use keepq_gemm::MatmulError;
 use keepq_gguf::GgufError;
+use keepq_tinygemm::select::SelectError;
 
 /// Why a file is no model that this decoder runs.
 #[derive(Debug)]
@@ -12,6 +14,15 @@ use keepq_gguf::GgufError;
 pub enum ModelError {
     /// The file lacks a key or tensor, or holds another type than expected.
     Gguf(GgufError),
+    /// A checkpoint lacks a tensor, or holds one that cannot be read or converted.
+    Checkpoint(CheckpointError),
+    /// No 4-bit path can be taken.
+    Select(SelectError),
+    /// Weights of a checkpoint are quantized, and no path was given.
+    NoPath {
+        /// The weights.
+        tensor: String,
+    },
     /// A key holds a value that no such model can have, or that is not supported.
     Key {
         /// The key.
@@ -66,6 +77,14 @@ impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gguf(error) => error.fmt(f),
+            Self::Checkpoint(error) => error.fmt(f),
+            Self::Select(error) => error.fmt(f),
+            Self::NoPath { tensor } => {
+                write!(
+                    f,
+                    "tensor {tensor:?}: quantized weights of a checkpoint are multiplied by a 4-bit path, and none was given"
+                )
+            }
             Self::Key { key, found, expected } => write!(f, "key {key:?}: expected {expected}, found {found}"),
             Self::Shape { tensor, found, expected } => write!(
                 f,
@@ -87,6 +106,12 @@ impl fmt::Display for ModelError {
 }
 
 impl std::error::Error for ModelError {}
+
+impl From<CheckpointError> for ModelError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Checkpoint(error)
+    }
+}
 
 impl From<GgufError> for ModelError {
     fn from(error: GgufError) -> Self {

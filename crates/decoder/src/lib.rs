@@ -29,10 +29,12 @@
 mod architecture;
 mod buffers;
 mod cache;
+mod checkpoint;
 mod config;
 mod error;
 mod generate;
 mod keys;
+mod layers;
 mod model;
 mod profile;
 mod sampler;
@@ -40,12 +42,14 @@ mod session;
 mod settings;
 mod tensors;
 pub mod tokenizer;
+mod weights;
 
 pub use architecture::{Activation, Architecture};
+pub use checkpoint::{checkpoint_config, checkpoint_name, select_path};
 pub use config::{Config, Experts, Local, Rope};
 pub use error::{ModelError, SessionError};
 pub use generate::generate;
-pub use model::{Expansion, LoadReport, Model};
+pub use model::{Conversion, Expansion, LoadReport, Model};
 pub use profile::Profile;
 pub use sampler::{Sampler, argmax};
 pub use session::{Logits, Session};

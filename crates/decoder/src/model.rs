@@ -1,23 +1,26 @@
 //! [`Model`]: the tensors of a file, each where it lies, with the shape that the metadata call for.
 
-use keepq_blocks::{GgmlType, Matrix};
-use keepq_gemm::{Reason, Residency, Weight, WeightStack};
+use keepq_blocks::GgmlType;
+use keepq_gemm::{Reason, Residency, WeightStack};
 use keepq_gguf::{Gguf, Tensor};
+use keepq_tinygemm::select::Fit;
 
+use crate::layers::{self, Store as _};
 use crate::tensors::Tensors;
+use crate::weights::{Embedding, Weight};
 use crate::{Config, Experts, ModelError};
 
 /// A model, ready to run: views into the mapped file. Sessions share it.
 #[derive(Debug)]
 pub struct Model<'a> {
-    config: Config,
+    pub(crate) config: Config,
     /// One row a token; where the head is tied, the head's weights too.
-    pub(crate) embedding: Matrix<'a>,
+    pub(crate) embedding: Embedding<'a>,
     pub(crate) layers: Vec<Layer<'a>>,
     pub(crate) output_norm: Vec<f32>,
     pub(crate) head: Weight<'a>,
     pub(crate) rope_factors: Vec<f32>,
-    report: LoadReport,
+    pub(crate) report: LoadReport,
 }
 
 /// One transformer layer. What is optional is there or not as the architecture says.
@@ -80,6 +83,25 @@ pub struct LoadReport {
     pub expanded_bytes: usize,
     /// The matrices, and stacks of them, that were.
     pub expansions: Vec<Expansion>,
+    /// Bytes allocated for weights of a checkpoint that were converted for a 4-bit path.
+    pub converted_bytes: usize,
+    /// These weights.
+    pub conversions: Vec<Conversion>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// Weights of a checkpoint that were converted for a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The weights' name.
+    pub tensor: String,
+    /// What became of them.
+    pub fit: Fit,
+    /// Bytes allocated.
+    pub bytes: usize,
+    /// Bytes among these of a copy in another order, and why it is there.
+    pub copy: Option<(usize, Reason)>,
 }
 
 /// A matrix, or a stack, that is not used where the file has it.
@@ -131,7 +153,7 @@ impl<'a> Model<'a> {
         let mut tensors = Tensors::of(gguf, residency, &expanded);
 
         let embedding = tensors.embedding(&config)?;
-        let layers = (0..config.layers).map(|i| tensors.layer(i, &config)).collect::<Result<_, _>>()?;
+        let layers = (0..config.layers).map(|i| layers::layer(&mut tensors, i, &config)).collect::<Result<_, _>>()?;
         let output_norm = tensors.floats("output_norm.weight", config.embedding)?;
         let head = match gguf.tensor("output.weight") {
             Some(_) => tensors.weight("output.weight", embedding.n(), config.embedding)?,
@@ -151,6 +173,7 @@ impl<'a> Model<'a> {
             return Err(ModelError::Key { key, found, expected });
         }
         let report = tensors.finish()?;
+        let embedding = Embedding::Matrix(embedding);
         Ok(Self { config, embedding, layers, output_norm, head, rope_factors, report })
     }
 
@@ -162,7 +185,7 @@ impl<'a> Model<'a> {
 
     /// Tokens in the vocabulary.
     #[must_use]
-    pub const fn vocabulary(&self) -> usize {
+    pub fn vocabulary(&self) -> usize {
         self.embedding.n()
     }
 

@@ -7,6 +7,7 @@ use crate::buffers::{Buffers, norm_rows, norm_rows_in_place};
 use crate::cache::Cache;
 use crate::model::{Block, FeedForward, Layer, Mixture};
 use crate::profile::{Clock, Part};
+use crate::weights::matmul_many;
 use crate::{Config, Experts, Model, Profile, Rope, SessionError};
 
 /// Tokens that go through the layers together at most: it bounds the buffers, not the prompt.
@@ -120,7 +121,7 @@ impl<'m, 'a> Session<'m, 'a> {
             fill_angles(&mut self.buffers.local_angles, config, local.rope, past, &[]);
         }
         for (&id, row) in tokens.iter().zip(self.buffers.stream.chunks_exact_mut(config.embedding)) {
-            self.model.embedding.decode_row(id as usize, row).expect("ids and widths were checked");
+            self.model.embedding.decode_row(id as usize, row);
             rows::scale(row, config.embedding_scale);
         }
         for (i, layer) in self.model.layers.iter().enumerate() {
@@ -146,7 +147,7 @@ impl<'m, 'a> Session<'m, 'a> {
             (&layer.k.weight, &mut buffers.k[..]),
             (&layer.v.weight, &mut buffers.v[..]),
         ];
-        driver.matmul_many(&mut x, products, &mut buffers.scratch)?;
+        matmul_many(&driver, &mut x, products, &mut buffers.scratch)?;
         buffers.clock.was(Part::Matmul);
         for (part, out) in [(&layer.q, &mut buffers.q), (&layer.k, &mut buffers.k), (&layer.v, &mut buffers.v)] {
             if let Some(bias) = &part.bias {
@@ -222,7 +223,7 @@ impl<'m, 'a> Session<'m, 'a> {
         buffers.clock.was(Part::Other);
         let mut x = buffers.acts.share(m, config.embedding, &buffers.normed);
         let products = [(&block.gate, &mut buffers.gate[..]), (&block.up, &mut buffers.up[..])];
-        driver.matmul_many(&mut x, products, &mut buffers.scratch)?;
+        matmul_many(&driver, &mut x, products, &mut buffers.scratch)?;
         buffers.clock.was(Part::Matmul);
         buffers.activate(&driver, config);
         buffers.clock.was(Part::Other);

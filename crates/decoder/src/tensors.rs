@@ -1,13 +1,14 @@
-//! [`Tensors`]: takes tensors out of a file, each with the shape that it must have.
+//! [`Tensors`]: takes tensors out of a GGUF file, each with the shape that it must have.
 
 use std::collections::HashSet;
 
 use keepq_blocks::{GgmlType, Matrix};
 use keepq_dot::ProductError;
-use keepq_gemm::{Reason, Residency, StackError, Weight, WeightStack};
+use keepq_gemm::{Reason, Residency, StackError, WeightStack};
 use keepq_gguf::{Gguf, Tensor};
 
-use crate::model::{Block, FeedForward, Layer, Mixture, Projection};
+use crate::layers::Store;
+use crate::weights::Weight;
 use crate::{Config, Expansion, LoadReport, ModelError};
 
 /// Takes tensors out of a file, and remembers which.
@@ -34,61 +35,46 @@ impl<'g, 'a> Tensors<'g, 'a> {
         Ok(matrix)
     }
 
-    pub(crate) fn layer(&mut self, i: usize, config: &Config) -> Result<Layer<'a>, ModelError> {
-        let part = |part: &str| format!("blk.{i}.{part}");
-        let name = |part: &str| format!("blk.{i}.{part}.weight");
-        let (architecture, embedding) = (config.architecture, config.embedding);
-        let (q, kv, head) = (config.q_width(), config.kv_width(), config.head);
-        let head_norms = architecture.head_norms.then_some(head);
-        let post_norms = architecture.post_norms.then_some(embedding);
-        Ok(Layer {
-            attention_norm: self.floats(&name("attn_norm"), embedding)?,
-            q: self.projection(&part("attn_q"), q, head_norms, config)?,
-            k: self.projection(&part("attn_k"), kv, head_norms, config)?,
-            v: self.projection(&part("attn_v"), kv, None, config)?,
-            attention_output: self.weight(&name("attn_output"), embedding, q)?,
-            attention_post_norm: self.floats_if(&name("post_attention_norm"), post_norms)?,
-            feed_forward_norm: self.floats(&name("ffn_norm"), embedding)?,
-            feed_forward: self.feed_forward(name, config)?,
-            feed_forward_post_norm: self.floats_if(&name("post_ffw_norm"), post_norms)?,
-        })
+    pub(crate) fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
+        let weight = keepq_gemm::Weight::new(matrix, self.residency).map_err(|error| match error {
+            ProductError::NoMemory { bytes } => no_memory(name, bytes),
+            _ => no_kernel(name, matrix.ty()),
+        })?;
+        self.count(name, matrix.ty(), matrix.bytes().len(), weight.expansion());
+        Ok(Weight::Blocks(weight))
     }
 
-    /// The projection to `n` elements, with the norm of heads of `head_norm` elements.
-    fn projection(
-        &mut self,
-        part: &str,
-        n: usize,
-        head_norm: Option<usize>,
-        config: &Config,
-    ) -> Result<Projection<'a>, ModelError> {
-        Ok(Projection {
-            weight: self.weight(&format!("{part}.weight"), n, config.embedding)?,
-            bias: self.floats_if(&format!("{part}.bias"), config.architecture.attention_biases.then_some(n))?,
-            head_norm: self.floats_if(&format!("{part}_norm.weight"), head_norm)?,
-        })
+    /// Adds weights of so many bytes in the file to the report.
+    fn count(&mut self, name: &str, ty: GgmlType, bytes: usize, expansion: Option<(usize, Reason)>) {
+        match expansion {
+            None => self.report.kept_bytes += bytes,
+            Some((bytes, reason)) => {
+                self.report.expanded_bytes += bytes;
+                self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
+                if let Some(tensor) = self.gguf.tensor(name) {
+                    (self.expanded)(tensor);
+                }
+            }
+        }
     }
 
-    fn feed_forward(&mut self, name: impl Fn(&str) -> String, config: &Config) -> Result<FeedForward<'a>, ModelError> {
-        let (embedding, width) = (config.embedding, config.feed_forward);
-        Ok(match config.experts {
-            None => FeedForward::Block(Block {
-                gate: self.weight(&name("ffn_gate"), width, embedding)?,
-                up: self.weight(&name("ffn_up"), width, embedding)?,
-                down: self.weight(&name("ffn_down"), embedding, width)?,
-            }),
-            Some(experts) => FeedForward::Experts(Mixture {
-                experts,
-                router: self.weight(&name("ffn_gate_inp"), experts.count, embedding)?,
-                gate: self.stack(&name("ffn_gate_exps"), experts.count, width, embedding)?,
-                up: self.stack(&name("ffn_up_exps"), experts.count, width, embedding)?,
-                down: self.stack(&name("ffn_down_exps"), experts.count, embedding, width)?,
-            }),
-        })
+    fn matrix(&mut self, name: &str) -> Result<Matrix<'a>, ModelError> {
+        let matrix = self.gguf.require_tensor(name)?.matrix()?;
+        self.used.insert(name.to_owned());
+        Ok(matrix)
     }
 
-    /// A matrix of weights of `n` rows of `k` elements.
-    pub(crate) fn weight(&mut self, name: &str, n: usize, k: usize) -> Result<Weight<'a>, ModelError> {
+    /// Nothing in the file may be left over: a bias that is silently ignored gives wrong results.
+    pub(crate) fn finish(self) -> Result<LoadReport, ModelError> {
+        match self.gguf.tensors().iter().find(|tensor| !self.used.contains(tensor.name())) {
+            Some(tensor) => Err(ModelError::Unused { tensor: tensor.name().to_owned() }),
+            None => Ok(self.report),
+        }
+    }
+}
+
+impl<'a> Store<'a> for Tensors<'_, 'a> {
+    fn weight(&mut self, name: &str, n: usize, k: usize) -> Result<Weight<'a>, ModelError> {
         let matrix = self.matrix(name)?;
         if (matrix.n(), matrix.k()) != (n, k) {
             return Err(shape_error(name, matrix, (n, k)));
@@ -96,16 +82,6 @@ impl<'g, 'a> Tensors<'g, 'a> {
         self.hold(name, matrix)
     }
 
-    pub(crate) fn hold(&mut self, name: &str, matrix: Matrix<'a>) -> Result<Weight<'a>, ModelError> {
-        let weight = Weight::new(matrix, self.residency).map_err(|error| match error {
-            ProductError::NoMemory { bytes } => no_memory(name, bytes),
-            _ => no_kernel(name, matrix.ty()),
-        })?;
-        self.count(name, matrix.ty(), matrix.bytes().len(), weight.expansion());
-        Ok(weight)
-    }
-
-    /// A stack of so many matrices of `n` rows of `k` elements.
     fn stack(&mut self, name: &str, slices: usize, n: usize, k: usize) -> Result<WeightStack<'a>, ModelError> {
         let tensor = self.gguf.require_tensor(name)?;
         if tensor.slices() != slices as u64 {
@@ -126,22 +102,7 @@ impl<'g, 'a> Tensors<'g, 'a> {
         Ok(stack)
     }
 
-    /// Adds weights of so many bytes in the file to the report.
-    fn count(&mut self, name: &str, ty: GgmlType, bytes: usize, expansion: Option<(usize, Reason)>) {
-        match expansion {
-            None => self.report.kept_bytes += bytes,
-            Some((bytes, reason)) => {
-                self.report.expanded_bytes += bytes;
-                self.report.expansions.push(Expansion { tensor: name.to_owned(), ty, bytes, reason });
-                if let Some(tensor) = self.gguf.tensor(name) {
-                    (self.expanded)(tensor);
-                }
-            }
-        }
-    }
-
-    /// A vector of floats; these few are copied, so that they are plain slices.
-    pub(crate) fn floats(&mut self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
+    fn floats(&mut self, name: &str, len: usize) -> Result<Vec<f32>, ModelError> {
         let matrix = self.matrix(name)?;
         if (matrix.n(), matrix.k()) != (1, len) {
             return Err(shape_error(name, matrix, (1, len)));
@@ -152,25 +113,6 @@ impl<'g, 'a> Tensors<'g, 'a> {
         let mut floats = vec![0.0; len];
         matrix.decode_row(0, &mut floats).expect("row 0 of one, a buffer of its length");
         Ok(floats)
-    }
-
-    /// A vector of `len` floats where the architecture has it.
-    fn floats_if(&mut self, name: &str, len: Option<usize>) -> Result<Option<Vec<f32>>, ModelError> {
-        len.map(|len| self.floats(name, len)).transpose()
-    }
-
-    fn matrix(&mut self, name: &str) -> Result<Matrix<'a>, ModelError> {
-        let matrix = self.gguf.require_tensor(name)?.matrix()?;
-        self.used.insert(name.to_owned());
-        Ok(matrix)
-    }
-
-    /// Nothing in the file may be left over: a bias that is silently ignored gives wrong results.
-    pub(crate) fn finish(self) -> Result<LoadReport, ModelError> {
-        match self.gguf.tensors().iter().find(|tensor| !self.used.contains(tensor.name())) {
-            Some(tensor) => Err(ModelError::Unused { tensor: tensor.name().to_owned() }),
-            None => Ok(self.report),
-        }
     }
 }
 

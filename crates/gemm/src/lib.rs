@@ -31,7 +31,7 @@
 //! blocks, or what was expanded because the caller said so.
 //!
 //! With the feature `tinygemm` the same driver multiplies by weights of the 4-bit paths beside GGUF: `Driver::matmul_w4a16`,
-//! `matmul_w4a8`, `matmul_int4` and `matmul_wna16`.
+//! `matmul_w4a8`, `matmul_int4` and `matmul_wna16`; `FourBitWeight` holds weights of any of them.
 //!
 //! Threads belong to an [`Executor`]: [`Serial`], a [`Team`] (the default for more than one thread) or [`Rayon`]. Every
 //! entry into a pool from outside costs microseconds: run a whole forward pass inside one [`Executor::enter`].
@@ -61,6 +61,6 @@ pub use executor::{
 pub use indexed::Route;
 pub use scratch::Scratch;
 #[cfg(feature = "tinygemm")]
-pub use tinygemm::{W4A16Switches, W4A16Weight};
+pub use tinygemm::{FourBit, FourBitWeight, W4A16Switches, W4A16Weight};
 pub use weight::{Reason, Residency, ResidencyError, Weight};
 pub use weight_stack::WeightStack;

@@ -15,6 +15,12 @@ pub struct Scratch {
     pub(crate) routing: Routing,
     #[cfg(feature = "tinygemm")]
     pub(crate) floats: crate::tinygemm::Floats,
+    /// Activations in the order of the weights' channels.
+    #[cfg(feature = "tinygemm")]
+    pub(crate) ordered: Vec<f32>,
+    /// Int8 activations.
+    #[cfg(feature = "tinygemm")]
+    pub(crate) tokens: keepq_tinygemm::ActBuf,
 }
 
 impl Scratch {
@@ -26,6 +32,10 @@ impl Scratch {
             routing: Routing::new(),
             #[cfg(feature = "tinygemm")]
             floats: crate::tinygemm::Floats::new(),
+            #[cfg(feature = "tinygemm")]
+            ordered: Vec::new(),
+            #[cfg(feature = "tinygemm")]
+            tokens: keepq_tinygemm::ActBuf::new(),
         }
     }
 
@@ -34,7 +44,7 @@ impl Scratch {
     pub fn bytes(&self) -> usize {
         let bytes = self.workers.bytes() + self.routing.bytes();
         #[cfg(feature = "tinygemm")]
-        let bytes = bytes + self.floats.bytes();
+        let bytes = bytes + self.floats.bytes() + size_of_val(&self.ordered[..]) + self.tokens.bytes();
         bytes
     }
 }

@@ -260,4 +260,14 @@ fn products_of_4_bit_weights() {
         });
         assert_eq!(found, 0, "m = {m}");
     }
+    // The same as a model holds them, channels in another order.
+    let order: Vec<u32> = (0..256).rev().collect();
+    for path in 0..6 {
+        let w = keepq_gemm::FourBitWeight::new(weights.four_bit(path), Some(order.clone()));
+        let (mut acts, mut y) = (ActBuf::new(), vec![0.0; 40 * 160]);
+        let found = allocations(|| {
+            w.matmul(&driver, &mut acts.share(40, 256, &x), &mut y, &mut scratch).unwrap();
+        });
+        assert_eq!(found, 0, "path {path}");
+    }
 }

@@ -18,7 +18,7 @@
 //! 32 bits (`vpdpbusd`), also in registers of 256 bits.
 //!
 //! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`],
-//! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`].
+//! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`]. [`probe`] describes the machine to the selector of these paths.
 #![deny(unsafe_code)]
 #![allow(
     clippy::needless_range_loop,
@@ -28,6 +28,8 @@
 mod by_floats;
 mod int4;
 mod int8;
+mod probe;
+mod self_test;
 mod tier;
 mod w4a8;
 #[cfg(target_arch = "x86_64")]
@@ -41,4 +43,5 @@ mod x86_64_v3;
 #[allow(unsafe_code, reason = "as in x86_64_v3: pulp lacks the products of VNNI")]
 mod x86_64_v4_vnni;
 
+pub use probe::probe;
 pub use tier::{Tier, TierError};

@@ -108,6 +108,12 @@ impl ActBuf {
         Self { codes: Vec::new(), scales: Vec::new(), sums: Vec::new() }
     }
 
+    /// Bytes held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.codes[..]) + size_of_val(&self.scales[..]) + size_of_val(&self.sums[..])
+    }
+
     /// Quantizes `m` tokens of `k` floats.
     ///
     /// By token: `amax = max(|x|, 1e-7)`, the scale is `amax / 127`, a code is `x * (127 / amax)` rounded to the nearest integer, halves

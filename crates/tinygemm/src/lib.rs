@@ -13,6 +13,8 @@
 //! Each has a checked view of its bytes, a packer, and a `multiply` that is the definition of its results, step by step as
 //! `docs/NUMERICS.md` has them. Accelerated bodies are in `keepq-simd`, and have the same bits.
 //!
+//! [`select`](select::select) says which of them to take on a machine, and why.
+//!
 //! [`Acts`] are the int8 activations of [`w4a8`] and [`int4`], quantized a token at a time.
 //!
 //! ```
@@ -35,6 +37,7 @@ mod acts;
 mod bf16s;
 mod error;
 pub mod int4;
+pub mod select;
 mod slab;
 pub mod w4a16;
 pub mod w4a8;

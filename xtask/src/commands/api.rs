@@ -20,9 +20,17 @@ pub(crate) struct Args {
     bless: bool,
 }
 
-/// The crates that are published, and their features.
-const CRATES: [&str; 7] =
-    ["keepq-act", "keepq-blocks", "keepq-dot", "keepq-gemm", "keepq-gguf", "keepq-simd", "keepq-tinygemm"];
+/// The crates that are published.
+const CRATES: [&str; 8] = [
+    "keepq-act",
+    "keepq-blocks",
+    "keepq-checkpoint",
+    "keepq-dot",
+    "keepq-gemm",
+    "keepq-gguf",
+    "keepq-simd",
+    "keepq-tinygemm",
+];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;

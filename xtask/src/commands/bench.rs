@@ -33,13 +33,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
-use keepq_decoder::Config;
-use keepq_decoder::tokenizer::Tokenizer;
 use keepq_gemm::threads_from_env;
-use keepq_gguf::{Gguf, Source, open_set};
+use keepq_tinygemm::select::Policy;
 
 use crate::files::{self, Replacement};
 use crate::foreign::llama::Cpu;
+use crate::model_files::ModelFiles;
 use crate::token_oracle::TokenOracle;
 use crate::{cache, runtime, sha256, synth};
 use arm::Arm;
@@ -59,7 +58,8 @@ pub(crate) struct Args {
     /// An arm to run, given once for each [default: before, after, oracle]
     #[arg(long = "arm", value_name = "ARM", value_enum)]
     arms: Vec<Arm>,
-    /// The GGUF file, or any file of a set [default: a small one of this project's own, made in the cache]
+    /// The GGUF file, or any file of a set, or the folder of a checkpoint [default: a small one of this project's own, made in the
+    /// cache]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
     /// Threads [default: KEEPQ_THREADS, or as many as the machine has; with --kernels, 1]
@@ -108,23 +108,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let reps = args.reps.unwrap_or(REPS);
     let threads = args.threads.map_or_else(threads_from_env, Ok)?;
+    let arms = arms_of(args)?;
+    let of_paths = arms.iter().any(|arm| arm.policy().is_some());
     let model = match &args.model {
         Some(path) => path.clone(),
+        None if of_paths => synth::checkpoint_in(&cache::folder(None)?)?,
         None => synth::file_in(&cache::folder(None)?)?,
     };
-    let set = open_set(&model, Source::map)?;
-    let Texts { prompt, short: text } = Texts::of(&model, &set.parse()?, args.prompt_len, args.gen_len)?;
+    let files = ModelFiles::open(&model, false)?;
+    ensure!(
+        of_paths == matches!(files, ModelFiles::Checkpoint { .. }),
+        "{}: arms are those of GGUF files, --path is for checkpoints, which are folders",
+        model.display()
+    );
+    let Texts { prompt, short: text } = Texts::of(&model, &files, args.prompt_len, args.gen_len)?;
     // This also brings the files into the page cache, for every arm alike.
-    let sha256 = sha256::of_set(&set);
+    let sha256 = sha256::of_sources(files.sources());
     // Of a set, llama.cpp opens no file but the first.
-    let model = set.sources()[0].path().to_owned();
-    drop(set);
+    let model = files.path();
+    drop(files);
     let work = Work { no_mmap: args.no_mmap, threads, prompt, text, gen_len: args.gen_len as usize, model };
     let builds = Build::describe_all(&args.peers, &args.peer_variants)?;
     let excuse_threshold = excuse_threshold(&sha256)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let ids = args.ids.as_deref().map(Replacement::of).transpose()?;
-    let arms = if args.arms.is_empty() { Arm::DEFAULT.to_vec() } else { distinct(&args.arms) };
 
     let peers: Vec<_> = builds.iter().flat_map(|build| Setting::ALL.map(|setting| Peer { build, setting })).collect();
 
@@ -163,19 +170,35 @@ struct Texts {
 
 impl Texts {
     /// Those for a model, after what can be checked before anything runs.
-    fn of(model: &Path, gguf: &Gguf<'_>, prompt_len: u32, gen_len: u32) -> Result<Self> {
+    fn of(model: &Path, files: &ModelFiles, prompt_len: u32, gen_len: u32) -> Result<Self> {
         let file = || model.display().to_string();
-        let context = Config::from_gguf(gguf).with_context(file)?.context;
+        let contents = files.parse()?;
+        let context = contents.config().with_context(file)?.context;
         let (prompt_len, gen_len) = (prompt_len as usize, gen_len as usize);
         ensure!(
             prompt_len.saturating_add(gen_len) <= context,
             "{prompt_len} tokens of prompt and {gen_len} to generate are more than the model's context of {context}"
         );
-        let tokenizer = Tokenizer::from_gguf(gguf).with_context(file)?;
+        let tokenizer = contents.tokenizer().with_context(file)?;
         let prompt = prompt::ids(&tokenizer, prompt_len).with_context(file)?;
         let short = first_token::text(&tokenizer, prompt::TEXT).with_context(file)?.to_owned();
         Ok(Self { prompt, short })
     }
+}
+
+/// The arms that are asked for, or the paths.
+fn arms_of(args: &Args) -> Result<Vec<Arm>> {
+    let paths = args.kernels.policies();
+    ensure!(paths.is_empty() || args.arms.is_empty(), "--arm is for GGUF files, --path for checkpoints");
+    Ok(if !paths.is_empty() {
+        distinct(&paths.iter().copied().map(Arm::Path).collect::<Vec<_>>())
+    } else if !args.arms.is_empty() {
+        distinct(&args.arms)
+    } else if args.model.as_ref().is_some_and(|model| model.is_dir()) {
+        vec![Arm::Path(Policy::default())]
+    } else {
+        Arm::DEFAULT.to_vec()
+    })
 }
 
 /// The arms in the order given, each once.

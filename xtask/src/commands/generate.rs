@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use keepq_decoder::tokenizer::{DecodeStream, Special, Tokenizer};
-use keepq_decoder::{Model, Sampler, Session, generate};
+use keepq_decoder::{Sampler, Session, generate};
 use keepq_gemm::Residency;
+use keepq_tinygemm::select::Policy;
 use serde::Serialize;
 
+use crate::model_files::{self, Held, ModelFiles};
 use crate::{files, runtime};
 
 /// The arguments of `generate`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file, or any file of a set
+    /// The GGUF file, or any file of a set, or the folder of a checkpoint
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
     /// The text to continue; marks of the model such as <|im_start|> are understood
@@ -40,6 +42,9 @@ pub(crate) struct Args {
     /// Copy the weights to rows interleaved by eight, which are multiplied faster
     #[arg(long, conflicts_with = "strict")]
     interleave: bool,
+    /// The 4-bit path of a checkpoint: w4a16, w4a8, int4, fallback, auto (for speed), fidelity or upstream [default: auto where weights are quantized]
+    #[arg(long, value_name = "PATH", value_parser = model_files::policy)]
+    path: Option<Policy>,
     /// Read the file into memory instead of mapping it: for storage that others write to
     #[arg(long)]
     no_mmap: bool,
@@ -77,16 +82,17 @@ fn probability(text: &str) -> Result<f32, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let settings = runtime::settings(args.threads)?;
-    let set = runtime::open(&args.model, args.no_mmap)?;
-    let gguf = set.parse()?;
+    let files = ModelFiles::open(&args.model, args.no_mmap)?;
+    let contents = files.parse()?;
     let file = || args.model.display().to_string();
-    let tokenizer = Tokenizer::from_gguf(&gguf).with_context(file)?;
+    let tokenizer = contents.tokenizer().with_context(file)?;
     let residency = match settings.residency() {
         Residency::Keep if args.strict => Residency::Strict,
         Residency::Keep if args.interleave => Residency::Interleave,
         residency => residency,
     };
-    let model = Model::load_with(&gguf, residency, |tensor| set.release(tensor)).with_context(file)?;
+    let held = Held { residency, policy: args.path };
+    let (model, selection) = contents.load(held).with_context(file)?;
 
     ensure!(
         tokenizer.token_count() == model.vocabulary(),
@@ -107,6 +113,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         args.tokens
     );
     eprintln!("{}", runtime::describe(&settings, model.report()));
+    if let Some(selection) = selection {
+        eprintln!("path {selection}");
+    }
 
     let mut session = Session::new(&model, settings.driver(), needed)?;
     let mut sampler = Sampler::seeded(args.temperature, args.top_k, args.top_p, args.seed);

@@ -5,9 +5,12 @@
 //! row, all to one type (where a row is no whole number of blocks, to its fallback), and the others are copied. So is the
 //! metadata, but for the two keys that tell of the type. Of a set of files it makes one.
 //!
+//! To a form of checkpoints it writes a folder ([`checkpoint`]).
+//!
 //! What would poison a model is refused, as in llama.cpp, but named: tensor, row and block of an element that is not finite
 //! in the source, or would not be in the new type.
 
+pub(crate) mod checkpoint;
 pub(crate) mod llama;
 mod plan;
 mod report;
@@ -21,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use keepq_checkpoint::Recipe;
 use keepq_gemm::{Executor, executor_from_env, threads_from_env};
 use keepq_gguf::write::{WriteError, Writer};
 use keepq_gguf::{Gguf, Source, SourceSet, open_set};
@@ -29,7 +33,10 @@ use crate::files::{self, Replacement};
 use crate::runtime;
 use plan::Plan;
 use report::Report;
-pub(crate) use target::Target;
+pub(crate) use target::{Target, To};
+
+/// Codes that share a scale where it is not said.
+const GROUP: usize = 64;
 
 /// The version of the block formats, which ggml counts.
 const FORMATS_VERSION: u32 = 2;
@@ -44,13 +51,25 @@ const SPLIT_KEYS: [&str; 3] = ["split.no", "split.count", "split.tensors.count"]
 /// The arguments of `quantize`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file to read, or any file of a set
+    /// The GGUF file to read, or any file of a set, or the folder of a checkpoint whose weights are floats
     #[arg(long, value_name = "FILE")]
     from: PathBuf,
-    /// The type to quantize to; rows that are no whole blocks of it get another one
-    #[arg(long = "type", value_name = "TYPE", value_parser = Target::parser(), ignore_case = true)]
-    target: Target,
-    /// The GGUF file to write
+    /// The type to quantize to; rows that are no whole blocks of it get another one. cpu_int4, gptq, awq, w4a8 and int4 make a checkpoint
+    #[arg(long = "type", value_name = "TYPE", value_parser = To::parser(), ignore_case = true)]
+    to: To,
+    /// Of a checkpoint, codes of a row that share a scale: 32, 64, 128 or 256 [default: 64]
+    #[arg(long, value_name = "CODES", value_parser = group)]
+    group: Option<usize>,
+    /// Of gptq, awq and w4a8, zero points for each group [default: all are 8]
+    #[arg(long)]
+    asymmetric: bool,
+    /// Of a checkpoint, leave the head as bf16, tied to the embedding where it is
+    #[arg(long)]
+    keep_head: bool,
+    /// Of a checkpoint, leave the embedding as bf16
+    #[arg(long)]
+    keep_embedding: bool,
+    /// The GGUF file to write, or the folder of the checkpoint, which must not be there
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Threads [default: KEEPQ_THREADS, or as many as the machine has]
@@ -61,11 +80,35 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// What is left as floats.
+    const fn kept_floats(&self) -> checkpoint::KeptFloats {
+        checkpoint::KeptFloats { head: self.keep_head, embedding: self.keep_embedding }
+    }
+}
+
+fn group(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(group @ (32 | 64 | 128 | 256)) => Ok(group),
+        _ => Err("none of 32, 64, 128, 256".into()),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let target = match args.to {
+        To::Checkpoint(method) => {
+            let group = args.group.unwrap_or(GROUP);
+            let recipe = Recipe::new(method, group, args.asymmetric).context("nothing to quantize to")?;
+            return checkpoint::run(args, recipe);
+        }
+        To::Gguf(target) => target,
+    };
+    let of_checkpoints = args.group.is_some() || args.asymmetric || args.keep_head || args.keep_embedding;
+    ensure!(!of_checkpoints, "--group, --asymmetric, --keep-head and --keep-embedding are for checkpoints");
     let executor = executor_from_env(args.threads.map_or_else(threads_from_env, Ok)?)?;
     let set = open_set(&args.from, Source::map)?;
     let gguf = set.parse()?;
-    let plan = Plan::new(&gguf, args.target).with_context(|| args.from.display().to_string())?;
+    let plan = Plan::new(&gguf, target).with_context(|| args.from.display().to_string())?;
 
     check_place(&set, &args.out)?;
     let mut replacement = Replacement::of(&args.out)?;

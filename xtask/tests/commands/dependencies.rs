@@ -59,7 +59,8 @@ fn add(manifest: &str, all: &mut BTreeMap<String, Dependency>) {
 
 /// The dependencies of libraries that are published, then the others.
 fn table(all: &BTreeMap<String, Dependency>, workspace: &Table) -> String {
-    let published = ["act", "blocks", "dot", "gemm", "gguf", "simd", "tinygemm"].map(|name| format!("keepq-{name}"));
+    let published =
+        ["act", "blocks", "checkpoint", "dot", "gemm", "gguf", "simd", "tinygemm"].map(|name| format!("keepq-{name}"));
     let is_published = |dependency: &Dependency| published.iter().any(|name| dependency.users.contains(name));
     let row = |(name, dependency): (&String, &Dependency)| {
         let entry = &workspace["workspace"]["dependencies"][name];

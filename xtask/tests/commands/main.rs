@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bench;
+mod checkpoints;
 mod dependencies;
 #[cfg(target_os = "linux")]
 mod faults;

@@ -1,5 +1,6 @@
 //! The 4-bit paths of `keepq-tinygemm` in the driver: one entry a path, the same pieces, threads and scratch.
 
+mod four_bit;
 mod pair;
 mod weight;
 
@@ -8,6 +9,7 @@ use keepq_dot::ProductError;
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::{Acts, w4a8, wna16};
 
+pub use four_bit::{FourBit, FourBitWeight};
 pub(crate) use pair::{Pair, STRIP};
 pub use weight::{W4A16Switches, W4A16Weight};
 

@@ -3,7 +3,8 @@
 use half::bf16;
 use keepq_dot::ProductError;
 use keepq_simd::Tier;
-use keepq_tinygemm::w4a16::{Layout, PackedError, RowMajor, Weights};
+use keepq_tinygemm::select::Config;
+use keepq_tinygemm::w4a16::{Layout, PackedError, RowMajor, Stored, StoredRowMajor, Weights};
 
 use super::pair::ByFloats;
 use crate::Reason;
@@ -23,6 +24,14 @@ pub struct W4A16Switches {
 impl Default for W4A16Switches {
     fn default() -> Self {
         Self { prefill_dequant: true, direct_dequant: true, dequant_threshold: Tier::DEQUANT_THRESHOLD }
+    }
+}
+
+impl From<&Config> for W4A16Switches {
+    /// The three keys of a configuration that are meant for the driver.
+    fn from(config: &Config) -> Self {
+        let &Config { prefill_dequant, direct_dequant, dequant_threshold, .. } = config;
+        Self { prefill_dequant, direct_dequant, dequant_threshold }
     }
 }
 
@@ -54,23 +63,16 @@ pub struct W4A16Weight<'a> {
 
 #[derive(Clone, Debug)]
 enum Held<'a> {
-    Packed(Weights<'a>),
-    Both(Weights<'a>, Copied<'a>),
+    Packed(Stored<'a>),
+    Both(Stored<'a>, StoredRowMajor<'a>),
     /// With the arithmetic of AVX-512's layout.
     RowMajor(RowMajor<'a>),
-}
-
-/// A row-major copy.
-#[derive(Clone, Debug)]
-enum Copied<'a> {
-    Lent(RowMajor<'a>),
-    Owned { shape: (usize, usize), group: usize, packed: Vec<u8>, scales: Vec<bf16>, zeros: Vec<bf16> },
 }
 
 impl<'a> From<Weights<'a>> for W4A16Weight<'a> {
     /// The weights where they lie, with the default switches.
     fn from(w: Weights<'a>) -> Self {
-        Self { held: Held::Packed(w), switches: W4A16Switches::default() }
+        Self { held: Held::Packed(w.into()), switches: W4A16Switches::default() }
     }
 }
 
@@ -79,9 +81,15 @@ impl<'a> W4A16Weight<'a> {
     ///
     /// # Errors
     /// [`ProductError::NoMemory`] where there is none for the copy.
-    pub fn new(w: Weights<'a>, switches: W4A16Switches) -> Result<Self, ProductError> {
+    pub fn new(w: impl Into<Stored<'a>>, switches: W4A16Switches) -> Result<Self, ProductError> {
+        let w = w.into();
         let copied = switches.prefill_dequant && !switches.direct_dequant;
-        let held = if copied { Held::Both(w, Copied::of(&w)?) } else { Held::Packed(w) };
+        let held = if copied {
+            let copy = row_major(&w.view())?;
+            Held::Both(w, copy)
+        } else {
+            Held::Packed(w)
+        };
         Ok(Self { held, switches })
     }
 
@@ -101,8 +109,8 @@ impl<'a> W4A16Weight<'a> {
         switches: W4A16Switches,
     ) -> Result<Self, PackedError> {
         let held = match Weights::untagged(packed, scales, &plain)? {
-            Some(w) if switches.prefill_dequant && !switches.direct_dequant => Held::Both(w, Copied::Lent(plain)),
-            Some(w) => Held::Packed(w),
+            Some(w) if switches.prefill_dequant && !switches.direct_dequant => Held::Both(w.into(), plain.into()),
+            Some(w) => Held::Packed(w.into()),
             None => Held::RowMajor(plain),
         };
         Ok(Self { held, switches })
@@ -110,18 +118,18 @@ impl<'a> W4A16Weight<'a> {
 
     /// Output features.
     #[must_use]
-    pub const fn n(&self) -> usize {
+    pub fn n(&self) -> usize {
         match &self.held {
-            Held::Packed(w) | Held::Both(w, _) => w.packed().n(),
+            Held::Packed(w) | Held::Both(w, _) => w.view().packed().n(),
             Held::RowMajor(w) => w.n(),
         }
     }
 
     /// Elements of the reduction axis.
     #[must_use]
-    pub const fn k(&self) -> usize {
+    pub fn k(&self) -> usize {
         match &self.held {
-            Held::Packed(w) | Held::Both(w, _) => w.packed().k(),
+            Held::Packed(w) | Held::Both(w, _) => w.view().packed().k(),
             Held::RowMajor(w) => w.k(),
         }
     }
@@ -130,8 +138,8 @@ impl<'a> W4A16Weight<'a> {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.held {
-            Held::Packed(w) => w.bytes(),
-            Held::Both(w, copied) => w.bytes() + copied.view().bytes(),
+            Held::Packed(w) => w.view().bytes(),
+            Held::Both(w, copied) => w.view().bytes() + copied.view().bytes(),
             Held::RowMajor(w) => w.bytes(),
         }
     }
@@ -151,32 +159,24 @@ impl<'a> W4A16Weight<'a> {
     pub(super) fn by(&self, m: usize) -> ByFloats<'_> {
         let W4A16Switches { prefill_dequant, dequant_threshold, .. } = self.switches;
         match &self.held {
-            Held::Both(w, copied) if m >= dequant_threshold => ByFloats::RowMajor(copied.view(), w.packed().layout()),
-            Held::Packed(w) if prefill_dequant => ByFloats::W4A16(*w, dequant_threshold),
-            Held::Packed(w) | Held::Both(w, _) => ByFloats::W4A16(*w, usize::MAX),
+            Held::Both(w, copied) if m >= dequant_threshold => {
+                ByFloats::RowMajor(copied.view(), w.view().packed().layout())
+            }
+            Held::Packed(w) if prefill_dequant => ByFloats::W4A16(w.view(), dequant_threshold),
+            Held::Packed(w) | Held::Both(w, _) => ByFloats::W4A16(w.view(), usize::MAX),
             Held::RowMajor(w) => ByFloats::RowMajor(*w, Layout::Avx512),
         }
     }
 }
 
-impl Copied<'_> {
-    fn of(w: &Weights<'_>) -> Result<Self, ProductError> {
-        let (n, k, group) = (w.packed().n(), w.packed().k(), w.group());
-        let pairs = k / group * n;
-        let mut packed = zeros(n * k / 2, 0)?;
-        let (mut scales, mut offsets) = (zeros(pairs, bf16::ZERO)?, zeros(pairs, bf16::ZERO)?);
-        w.to_row_major(&mut packed, &mut scales, &mut offsets).expect("as long as the shape asks for");
-        Ok(Self::Owned { shape: (n, k), group, packed, scales, zeros: offsets })
-    }
-
-    fn view(&self) -> RowMajor<'_> {
-        match self {
-            Self::Lent(plain) => *plain,
-            Self::Owned { shape, group, packed, scales, zeros } => {
-                RowMajor::new(*shape, *group, packed, scales, zeros).expect("as long as the shape asks for")
-            }
-        }
-    }
+/// A row-major copy.
+fn row_major(w: &Weights<'_>) -> Result<StoredRowMajor<'static>, ProductError> {
+    let (n, k, group) = (w.packed().n(), w.packed().k(), w.group());
+    let pairs = k / group * n;
+    let mut packed = zeros(n * k / 2, 0)?;
+    let (mut scales, mut offsets) = (zeros(pairs, bf16::ZERO)?, zeros(pairs, bf16::ZERO)?);
+    w.to_row_major(&mut packed, &mut scales, &mut offsets).expect("as long as the shape asks for");
+    Ok(StoredRowMajor::new((n, k), group, packed, scales, offsets).expect("as long as the shape asks for"))
 }
 
 /// So many zeros, where there is memory for them.

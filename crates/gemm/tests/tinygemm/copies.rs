@@ -3,6 +3,7 @@
 use half::bf16;
 use keepq_gemm::{Driver, Reason, Scratch, Serial, W4A16Switches, W4A16Weight};
 use keepq_simd::Tier;
+use keepq_tinygemm::select::Config;
 use keepq_tinygemm::w4a16::{PackedError, RowMajor};
 
 use crate::weights::{Int4pack, Random, bits};
@@ -50,6 +51,15 @@ fn panels_of_packed_codes_and_of_a_copy_have_the_same_bits() {
             assert!(want[..n] == product(Tier::best(), &copied, &x[..k]), "[{n},{k}] layout {layout}, one token");
         }
     }
+}
+
+#[test]
+fn switches_are_keys_of_a_configuration() {
+    let config = Config { prefill_dequant: false, direct_dequant: false, dequant_threshold: 7, ..Config::default() };
+    let of_config = W4A16Switches { prefill_dequant: false, direct_dequant: false, dequant_threshold: 7 };
+    assert_eq!(W4A16Switches::from(&config), of_config);
+    let default = W4A16Switches { prefill_dequant: true, direct_dequant: true, dequant_threshold: 2 };
+    assert_eq!(W4A16Switches::from(&Config::default()), default);
 }
 
 #[test]

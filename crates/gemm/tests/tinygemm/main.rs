@@ -2,5 +2,6 @@
 
 mod bit_equality;
 mod copies;
+mod held;
 mod refusals;
 mod weights;

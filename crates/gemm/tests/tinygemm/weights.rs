@@ -1,7 +1,7 @@
 //! Weights and activations of every path.
 
 use half::bf16;
-use keepq_gemm::{Driver, MatmulError, Scratch, W4A16Weight};
+use keepq_gemm::{Driver, FourBit, MatmulError, Scratch, W4A16Weight};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::w4a16::{self, Layout};
 use keepq_tinygemm::{ActBuf, w4a8, wna16};
@@ -95,6 +95,23 @@ impl Weights {
     pub(crate) fn wna16(&self) -> wna16::Weights<'_> {
         let shape = (self.n, self.k);
         wna16::Weights::new(shape, self.group, &self.words, &self.scales, wna16::Zeros::Eight).unwrap()
+    }
+
+    /// A path's weights, borrowed, to be held.
+    pub(crate) fn four_bit(&self, path: usize) -> FourBit<'_> {
+        let (n, k) = (self.n, self.k);
+        match path {
+            0..3 => FourBit::W4A16(W4A16Weight::from(self.w4a16(path))),
+            3 => {
+                let parts = (&self.records[..], &self.floats[..], &self.points[..]);
+                FourBit::W4A8(w4a8::Stored::new((n / 32 * 32, k), self.group, parts.0, parts.1, parts.2).unwrap())
+            }
+            4 => FourBit::Int4(self.int4.clone()),
+            _ => {
+                let stored = wna16::Stored::new((n, k), self.group, &self.words[..], &self.scales[..], None);
+                FourBit::Wna16(stored.unwrap())
+            }
+        }
     }
 
     /// The paths' names, and each path's columns.

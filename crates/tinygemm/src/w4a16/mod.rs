@@ -63,10 +63,12 @@ mod error;
 mod layout;
 mod packed;
 mod row_major;
+mod stored;
 mod weights;
 
 pub use error::PackedError;
 pub use layout::Layout;
 pub use packed::{Packed, pack, packed_bytes};
 pub use row_major::{RowMajor, pack_row_major};
+pub use stored::{Stored, StoredRowMajor};
 pub use weights::Weights;

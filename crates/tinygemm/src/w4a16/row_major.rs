@@ -75,6 +75,12 @@ impl<'a> RowMajor<'a> {
         self.packed.len() + size_of_val(self.scales) + size_of_val(self.zeros)
     }
 
+    /// The packed codes, the scales and the zeros of all rows.
+    #[must_use]
+    pub const fn tensors(&self) -> (&'a [u8], &'a [bf16], &'a [bf16]) {
+        (self.packed, self.scales, self.zeros)
+    }
+
     /// The packed codes of row `n`, the `k / group` scales and as many zeros; `None` where there is no such row.
     #[must_use]
     pub fn parts(&self, n: usize) -> Option<(&'a [u8], &'a [bf16], &'a [bf16])> {

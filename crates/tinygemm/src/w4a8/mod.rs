@@ -40,9 +40,11 @@
 //! ```
 
 mod pack;
+mod stored;
 mod weights;
 
 pub use pack::{by_blocks, pack, packed_bytes};
+pub use stored::Stored;
 pub use weights::{Record, Weights};
 
 /// Rows of a record.

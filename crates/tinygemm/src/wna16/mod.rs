@@ -29,8 +29,10 @@
 //! # Ok::<(), LayoutError>(())
 //! ```
 
+mod stored;
 mod weights;
 
+pub use stored::Stored;
 pub use weights::{Weights, Zeros, pack};
 
 /// Rows of a word.

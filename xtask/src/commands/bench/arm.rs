@@ -3,6 +3,7 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use keepq_tinygemm::select::Policy;
 
 /// A way to hold and multiply the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -15,6 +16,9 @@ pub(super) enum Arm {
     Oracle,
     /// As after, but copied to rows interleaved by eight; runs only where asked for
     Interleaved,
+    /// A path of 4 bits, by which a checkpoint is multiplied
+    #[value(skip)]
+    Path(Policy),
 }
 
 /// The variables that [`Arm::variable`] sets, one arm each.
@@ -30,6 +34,7 @@ impl Arm {
             Self::After => "after",
             Self::Oracle => "oracle",
             Self::Interleaved => "interleaved",
+            Self::Path(policy) => policy.name(),
         }
     }
 
@@ -37,9 +42,17 @@ impl Arm {
     pub(super) const fn variable(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Before => Some(("KEEPQ_KEEP_QUANT", "0")),
-            Self::After => None,
+            Self::After | Self::Path(_) => None,
             Self::Oracle => Some(("KEEPQ_CPU_REF", "1")),
             Self::Interleaved => Some(("KEEPQ_KEEP_QUANT", "interleaved")),
+        }
+    }
+
+    /// The path of a checkpoint; none for an arm of a GGUF file.
+    pub(super) const fn policy(self) -> Option<Policy> {
+        match self {
+            Self::Path(policy) => Some(policy),
+            _ => None,
         }
     }
 }

@@ -5,8 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use keepq_decoder::tokenizer::{Special, Tokenizer};
-use keepq_decoder::{Logits, Model, Profile, Session};
+use keepq_decoder::tokenizer::Special;
+use keepq_decoder::{Logits, Profile, Session};
+use keepq_tinygemm::select::Policy;
 use serde::{Deserialize, Serialize};
 
 use super::arm::{Arm, VARIABLES};
@@ -14,14 +15,18 @@ use super::first_token::{self, FirstToken};
 use super::multiply_adds::MultiplyAdds;
 use super::process::{self, Work};
 use super::run::{Decoder, Run};
+use crate::model_files::{self, Contents, Held, ModelFiles};
 use crate::runtime;
 
 /// The arguments of `bench-arm`; the ids of the prompt come by standard input, as JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The GGUF file, or any file of a set
+    /// The GGUF file, or any file of a set, or the folder of a checkpoint
     #[arg(long)]
     model: PathBuf,
+    /// The 4-bit path of a checkpoint
+    #[arg(long, value_parser = model_files::policy)]
+    path: Option<Policy>,
     /// Read the file into memory instead of mapping it
     #[arg(long)]
     no_mmap: bool,
@@ -61,6 +66,9 @@ pub(super) fn run_apart(work: &Work, arm: Arm) -> Result<ArmRun> {
 fn command(work: &Work, arm: Arm) -> Result<Command> {
     let mut command = process::command("bench-arm")?;
     command.arg("--model").arg(&work.model).args(work.no_mmap.then_some("--no-mmap"));
+    if let Some(policy) = arm.policy() {
+        command.args(["--path", policy.name()]);
+    }
     for variable in VARIABLES {
         command.env_remove(variable);
     }
@@ -81,11 +89,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn first_token(args: &Args, text: &str) -> Result<()> {
     let settings = runtime::settings(None)?;
     let file = || args.model.display().to_string();
-    let set = runtime::open(&args.model, args.no_mmap)?;
-    let gguf = set.parse()?;
-    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
-    let prompt =
-        Tokenizer::from_gguf(&gguf).and_then(|tokenizer| tokenizer.encode(text, Special::Parse)).with_context(file)?;
+    let files = ModelFiles::open(&args.model, args.no_mmap)?;
+    let contents = files.parse()?;
+    let held = Held { residency: settings.residency(), policy: args.path };
+    let (model, _) = contents.load(held).with_context(file)?;
+    let prompt = contents.tokenizer()?.encode(text, Special::Parse).with_context(file)?;
     let mut session = Session::new(&model, settings.driver(), prompt.len() + 1)?;
     first_token::answer(&mut session, &prompt).with_context(file)
 }
@@ -96,9 +104,10 @@ fn generate(args: &Args, prompt: &[u32], gen_len: usize) -> Result<()> {
     let file = || args.model.display().to_string();
 
     let start = Instant::now();
-    let set = runtime::open(&args.model, args.no_mmap)?;
-    let gguf = set.parse()?;
-    let model = Model::load_with(&gguf, settings.residency(), |tensor| set.release(tensor)).with_context(file)?;
+    let files = ModelFiles::open(&args.model, args.no_mmap)?;
+    let contents = files.parse()?;
+    let held = Held { residency: settings.residency(), policy: args.path };
+    let (model, selection) = contents.load(held).with_context(file)?;
     let load = start.elapsed();
 
     let mut session = Session::new(&model, settings.driver(), prompt.len() + gen_len)?.profiled();
@@ -107,8 +116,11 @@ fn generate(args: &Args, prompt: &[u32], gen_len: usize) -> Result<()> {
     process::answer(&ArmRun {
         run,
         tier: settings.driver().tier().name().to_owned(),
-        weight_bytes: (report.kept_bytes + report.expanded_bytes) as u64,
-        prompt_multiply_adds: MultiplyAdds::of_prompt(&gguf, report, prompt.len()),
+        weight_bytes: (report.kept_bytes + report.expanded_bytes + report.converted_bytes) as u64,
+        prompt_multiply_adds: match (&contents, &selection) {
+            (Contents::Gguf(_, gguf), _) => MultiplyAdds::of_prompt(gguf, report, prompt.len()),
+            (_, selection) => MultiplyAdds::of_checkpoint(&model, selection.as_ref(), prompt.len()),
+        },
     })
 }
 

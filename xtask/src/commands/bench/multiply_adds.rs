@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use keepq_blocks::GgmlType;
-use keepq_decoder::LoadReport;
+use keepq_decoder::{LoadReport, Model};
 use keepq_gguf::{Gguf, Tensor};
+use keepq_tinygemm::select::{PathKind, Selection};
 use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
@@ -40,6 +41,19 @@ impl MultiplyAdds {
             add(head, 1);
         }
         work
+    }
+
+    /// The same of a checkpoint's model: W4A16 and the fallback multiply floats, the others bytes.
+    pub(super) fn of_checkpoint(model: &Model<'_>, selection: Option<&Selection>, tokens: usize) -> Self {
+        let config = model.config();
+        let attention = config.embedding * (2 * config.q_width() + 2 * config.kv_width());
+        let layer = (attention + 3 * config.embedding * config.feed_forward) as u64;
+        let head = (model.vocabulary() * config.embedding) as u64;
+        let all = (config.layers as u64 * layer).saturating_mul(tokens as u64).saturating_add(head);
+        match selection.map(|selection| selection.path.kind()) {
+            Some(PathKind::W4A8 | PathKind::Int4) => Self { bytes: all, ..Self::default() },
+            Some(PathKind::W4A16 | PathKind::Fallback) | None => Self { floats: all, ..Self::default() },
+        }
     }
 
     /// All of them.

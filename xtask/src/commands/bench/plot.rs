@@ -8,11 +8,11 @@ mod sweep;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use keepq_gguf::{Source, open_set};
 
 use super::peer::{Build, Peer, Setting};
 use crate::files::{self, Replacement};
 use crate::foreign::llama::Cpu;
+use crate::model_files::ModelFiles;
 use crate::runtime;
 use sweep::{Sweep, table};
 
@@ -56,10 +56,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     ensure!(args.out.extension().is_some_and(|extension| extension == "svg"), "{}: no .svg", args.out.display());
     let folders: Vec<_> = args.peer.iter().cloned().collect();
     let variants: Vec<_> = args.peer_variant.iter().cloned().collect();
-    let set = open_set(&args.model, Source::map)?;
-    let model = set.sources()[0].path().to_owned();
-    let texts = super::Texts::of(&args.model, &set.parse()?, lengths.iter().copied().max().unwrap_or(1), args.gen_len)?;
-    drop(set);
+    let files = ModelFiles::open(&args.model, false)?;
+    let model = files.path();
+    let texts = super::Texts::of(&args.model, &files, lengths.iter().copied().max().unwrap_or(1), args.gen_len)?;
+    drop(files);
     let builds = Build::describe_all(&folders, &variants)?;
     // Before anything runs, since a path that cannot be written to need not wait for that.
     let out = Replacement::of(&args.out)?;

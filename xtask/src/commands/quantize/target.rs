@@ -1,6 +1,7 @@
 //! [`Target`]: the types that a model can be quantized to, and what stands in for them.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use keepq_checkpoint::{Method, ZeroPoints};
 use keepq_gguf::GgmlType;
 
 /// A type to quantize to.
@@ -30,8 +31,35 @@ const TARGETS: [Target; 13] = [
     Target { ty: GgmlType::Q6_K, file_type: 18 },
 ];
 
-impl Target {
+/// The forms of checkpoints.
+const METHODS: [Method; 5] =
+    [Method::CpuInt4, Method::Gptq(ZeroPoints::LessOne), Method::Awq, Method::W4A8, Method::Int4];
+
+/// What to quantize to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    /// A GGUF file with this type.
+    Gguf(Target),
+    /// A checkpoint of this form.
+    Checkpoint(Method),
+}
+
+impl To {
     /// Parses a name, for the command line; `ignore_case` is the argument's.
+    pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
+        let names = TARGETS.iter().map(|target| target.ty.name()).chain(METHODS.iter().map(|method| method.name()));
+        PossibleValuesParser::new(names)
+            .try_map(|name| Self::named(&name).ok_or_else(|| format!("no type is called {name:?}")))
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let method = METHODS.into_iter().find(|method| method.name().eq_ignore_ascii_case(name));
+        method.map(Self::Checkpoint).or_else(|| Target::named(name).map(Self::Gguf))
+    }
+}
+
+impl Target {
+    /// Parses a name of a type, for the command line; `ignore_case` is the argument's.
     pub(crate) fn parser() -> impl TypedValueParser<Value = Self> {
         PossibleValuesParser::new(TARGETS.map(|target| target.ty.name()))
             .try_map(|name| Self::named(&name).ok_or_else(|| format!("no type is called {name:?}")))

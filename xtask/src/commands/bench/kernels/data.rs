@@ -101,7 +101,9 @@ mod tests {
     use keepq_blocks::GgmlType;
 
     use super::super::case::Type;
-    use super::super::four_bit::{FourBit, Path};
+    use keepq_tinygemm::select::PathKind;
+
+    use super::super::four_bit::FourBit;
     use super::*;
 
     #[test]
@@ -122,7 +124,7 @@ mod tests {
 
     #[test]
     fn codes_and_rows_are_the_same_weights() {
-        let four_bit = FourBit { path: Path::W4A16, group: 32 };
+        let four_bit = FourBit { path: PathKind::W4A16, group: 32 };
         let case = Case { ty: Type::FourBit(four_bit), n: 16, k: 64, m: 2, threads: 1 };
         let operands = Codes::of(&case, four_bit);
         let folder = DataFolder::new().expect("a folder");

@@ -1,6 +1,7 @@
 //! The 4-bit paths beside GGUF: [`FourBit`], what a row of the bench names, and [`Codes`], the weights that all sides have.
 
 use half::bf16;
+use keepq_tinygemm::select::PathKind;
 use keepq_tinygemm::{w4a8, w4a16};
 
 use super::case::Case;
@@ -16,44 +17,25 @@ pub(super) const TOKENS: [usize; 3] = [1, 32, 128];
 /// Codes that share a scale where it is not said.
 pub(super) const GROUP: usize = 128;
 
-/// Which path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Path {
-    /// int4pack by bf16
-    #[value(name = "w4a16")]
-    W4A16,
-    /// Records of groups by int8
-    #[value(name = "w4a8")]
-    W4A8,
-    /// One scale a row, by int8
-    #[value(name = "int4")]
-    Int4,
-    /// The fallback: words of sixteen rows by bf16
-    #[value(name = "wna16")]
-    Wna16,
-}
-
-impl Path {
-    /// Whether it multiplies floats, and not bytes.
-    pub(super) const fn by_floats(self) -> bool {
-        matches!(self, Self::W4A16 | Self::Wna16)
-    }
+/// Whether a path multiplies floats, and not bytes.
+pub(super) const fn by_floats(path: PathKind) -> bool {
+    matches!(path, PathKind::W4A16 | PathKind::Fallback)
 }
 
 /// A path, and how many codes of a row share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FourBit {
-    pub(super) path: Path,
+    pub(super) path: PathKind,
     pub(super) group: usize,
 }
 
 impl std::fmt::Display for FourBit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.path {
-            Path::W4A16 => write!(f, "W4A16/{}", self.group),
-            Path::W4A8 => write!(f, "W4A8/{}", self.group),
-            Path::Int4 => f.write_str("int4"),
-            Path::Wna16 => write!(f, "wna16/{}", self.group),
+            PathKind::W4A16 => write!(f, "W4A16/{}", self.group),
+            PathKind::W4A8 => write!(f, "W4A8/{}", self.group),
+            PathKind::Int4 => f.write_str("int4"),
+            PathKind::Fallback => write!(f, "wna16/{}", self.group),
         }
     }
 }
@@ -65,12 +47,12 @@ impl FourBit {
         let scales = n.checked_mul(k.checked_div(group).filter(|_| k.is_multiple_of(group))?)?;
         match self.path {
             // Scales and offsets of 16 bits.
-            Path::W4A16 => Some(w4a16::packed_bytes(n, k).ok()? + 4 * scales),
+            PathKind::W4A16 => Some(w4a16::packed_bytes(n, k).ok()? + 4 * scales),
             // A zero point of 8 bits beside each scale.
-            Path::W4A8 => Some(w4a8::packed_bytes(n, k, group).ok()? + 5 * scales),
-            Path::Int4 => Some(n.checked_mul(k.div_ceil(2) + 4)?),
+            PathKind::W4A8 => Some(w4a8::packed_bytes(n, k, group).ok()? + 5 * scales),
+            PathKind::Int4 => Some(n.checked_mul(k.div_ceil(2) + 4)?),
             // All zero points are 8.
-            Path::Wna16 => Some(w4a16::packed_bytes(n, k).ok()? + 2 * scales),
+            PathKind::Fallback => Some(w4a16::packed_bytes(n, k).ok()? + 2 * scales),
         }
     }
 }
@@ -103,7 +85,7 @@ impl Codes {
         for row in weights.chunks_exact(k) {
             let of_row = scale(path, row);
             for weights in row.chunks_exact(group) {
-                let pair = if path == Path::Int4 { of_row } else { scale(path, weights) };
+                let pair = if path == PathKind::Int4 { of_row } else { scale(path, weights) };
                 let [scale, offset] = pair.map(bf16::to_f32);
                 let code = |w: &f32| (((w - offset) / scale).round_ties_even() + 8.0).clamp(0.0, 15.0) as u8;
                 codes.extend(weights.iter().map(code));
@@ -126,15 +108,15 @@ impl Codes {
 }
 
 /// The scale and the offset of some weights.
-fn scale(path: Path, weights: &[f32]) -> [bf16; 2] {
+fn scale(path: PathKind, weights: &[f32]) -> [bf16; 2] {
     let (low, high) = weights.iter().fold((f32::MAX, f32::MIN), |(low, high), w| (low.min(*w), high.max(*w)));
     let extreme = if high > -low { high } else { low };
     let (scale, offset) = match path {
-        Path::W4A16 => ((high - low) / 15.0, low + (high - low) / 15.0 * 8.0),
+        PathKind::W4A16 => ((high - low) / 15.0, low + (high - low) / 15.0 * 8.0),
         // The code of the extreme is 0, as it is in ONNX Runtime's blocks.
-        Path::W4A8 | Path::Wna16 => (extreme / -8.0, 0.0),
+        PathKind::W4A8 | PathKind::Fallback => (extreme / -8.0, 0.0),
         // Levels of -7 to 7, by a scale without a sign.
-        Path::Int4 => (extreme.abs() / 7.0, 0.0),
+        PathKind::Int4 => (extreme.abs() / 7.0, 0.0),
     };
     [scale, offset].map(bf16::from_f32)
 }
@@ -144,9 +126,7 @@ mod tests {
     use super::super::case::Type;
     use super::*;
 
-    const ALL: [Path; 4] = [Path::W4A16, Path::W4A8, Path::Int4, Path::Wna16];
-
-    fn case(path: Path) -> (Case, FourBit) {
+    fn case(path: PathKind) -> (Case, FourBit) {
         let four_bit = FourBit { path, group: 32 };
         (Case { ty: Type::FourBit(four_bit), n: 64, k: 96, m: 2, threads: 1 }, four_bit)
     }
@@ -155,13 +135,14 @@ mod tests {
     fn bytes_are_codes_scales_and_zeros_of_legal_shapes() {
         let bytes = |path| FourBit { path, group: 32 }.bytes(64, 96);
         assert_eq!(
-            ALL.map(bytes),
+            PathKind::ALL.map(bytes),
             [Some(3072 + 768), Some(3072 + 2 * 3 * 128 + 960), Some(3072 + 256), Some(3072 + 384)]
         );
         for (n, k) in [(24, 96), (64, 80)] {
             assert!(
-                ALL.into_iter()
-                    .all(|path| path == Path::Int4 && k == 96 || FourBit { path, group: 32 }.bytes(n, k).is_none())
+                PathKind::ALL
+                    .into_iter()
+                    .all(|path| path == PathKind::Int4 && k == 96 || FourBit { path, group: 32 }.bytes(n, k).is_none())
             );
         }
     }
@@ -169,7 +150,7 @@ mod tests {
     /// A code is at most half a scale away, and one more at the end that rounding to bf16 may have moved.
     #[test]
     fn codes_mean_the_weights_that_they_were_made_of() {
-        for path in ALL {
+        for path in PathKind::ALL {
             let (case, four_bit) = case(path);
             let codes = Codes::of(&case, four_bit);
             assert_eq!(
@@ -177,7 +158,7 @@ mod tests {
                 (61, 61 * 96, 61 * 3, 192)
             );
             let weights = Random::seeded(1).normals(61 * 96, DEVIATION);
-            let least = if path == Path::Int4 { 1 } else { 0 };
+            let least = if path == PathKind::Int4 { 1 } else { 0 };
             assert!(codes.codes.iter().all(|code| (least..=15).contains(code)), "{path:?}");
             for (i, (wanted, found)) in weights.iter().zip(codes.rows()).enumerate() {
                 let scale = codes.scales[i / 32][0].to_f32().abs();

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::super::limits::multiply_adds;
 use super::case::{Case, Type};
+use super::four_bit;
 
 /// How fast so many threads make products of bytes; none where the machine has no such instructions.
 pub(in super::super) fn products_of_bytes(threads: usize) -> Option<Int8> {
@@ -96,7 +97,7 @@ impl Limits {
             _ if case.is_cold() => return Some(Limit { name: "read", value: self.read, unit: "GB/s" }),
             Type::Blocks(GgmlType::Q8_0) => return Some(operations("sign", self.int8?.sign)),
             Type::Blocks(ty) => matches!(ty, GgmlType::F16 | GgmlType::BF16 | GgmlType::F32),
-            Type::FourBit(four_bit) => four_bit.path.by_floats(),
+            Type::FourBit(four_bit) => four_bit::by_floats(four_bit.path),
         };
         Some(if by_floats {
             operations("fma", self.fma)

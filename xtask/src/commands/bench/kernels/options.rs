@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use keepq_blocks::GgmlType;
+use keepq_tinygemm::select::Policy;
 
 use super::candle;
 use super::case::{self, Case, TYPES, Type, cases};
-use super::four_bit::{self, FourBit, Path};
+use super::four_bit::{self, FourBit};
+use crate::model_files;
 
 /// The arguments of `bench --kernels`, beside those that it shares with `bench`.
 #[derive(Debug, clap::Args)]
@@ -19,14 +21,15 @@ pub(in super::super) struct Options {
     /// With --kernels, a type of weights, given once for each [default: all that have kernels]
     #[arg(long = "type", value_name = "TYPE", value_parser = weight_type, requires = "kernels")]
     types: Vec<GgmlType>,
-    /// With --kernels, a 4-bit path beside GGUF in place of types, given once for each
-    #[arg(long = "path", value_name = "PATH", value_enum, requires = "kernels", conflicts_with = "types")]
-    paths: Vec<Path>,
-    /// With --path, codes that share a scale [default: 128]
-    #[arg(long, value_name = "CODES", value_parser = group, requires = "paths")]
+    /// A 4-bit path, given once for each: w4a16, w4a8, int4 or fallback. A checkpoint is multiplied by it in place of arms, or by the path that
+    /// auto, fidelity or upstream chooses; with --kernels it takes the place of types
+    #[arg(long = "path", value_name = "PATH", value_parser = model_files::policy, conflicts_with = "types")]
+    paths: Vec<Policy>,
+    /// With --kernels and --path, codes that share a scale [default: 128]
+    #[arg(long, value_name = "CODES", value_parser = group, requires_all = ["kernels", "paths"])]
     group: Option<usize>,
-    /// With --path, keep a row-major copy of W4A16's weights, which many tokens are multiplied by in place of panels of the packed ones
-    #[arg(long, requires = "paths")]
+    /// With --kernels and --path, keep a row-major copy of W4A16's weights, which many tokens are multiplied by in place of panels of the packed ones
+    #[arg(long, requires_all = ["kernels", "paths"])]
     pub(super) row_major: bool,
     /// With --kernels, rows of the weights, given once for each --k [default: 4096, 14336 and 2048; with --path 2048, 3072 and 13312]
     #[arg(long, value_name = "N", value_parser = size, requires_all = ["kernels", "k"])]
@@ -43,8 +46,8 @@ pub(in super::super) struct Options {
     /// With --kernels, a Python that has onnxruntime, onnx and numpy, to run ONNX Runtime beside the types and paths of 4 bits
     #[arg(long, value_name = "PYTHON", requires = "kernels")]
     pub(super) onnxruntime: Option<OsString>,
-    /// With --path, a Python that has torch and numpy, to run PyTorch's int4pack and its product of floats beside the paths
-    #[arg(long, value_name = "PYTHON", requires = "paths")]
+    /// With --kernels and --path, a Python that has torch and numpy, to run PyTorch's int4pack and its product of floats beside the paths
+    #[arg(long, value_name = "PYTHON", requires_all = ["kernels", "paths"])]
     pub(super) torch: Option<OsString>,
     /// With --kernels, compile candle for a processor as rustc names it, and run it beside all types [default: haswell, which has AVX2]
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true, default_missing_value = candle::AVX2)]
@@ -93,6 +96,11 @@ pub(in super::super) fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Options {
+    /// The paths that a checkpoint is to be multiplied by.
+    pub(in super::super) fn policies(&self) -> &[Policy] {
+        &self.paths
+    }
+
     /// All combinations of what was given, or of the defaults.
     pub(super) fn cases(&self, threads: usize) -> Result<Vec<Case>> {
         ensure!(
@@ -107,8 +115,11 @@ impl Options {
             ([], []) => (TYPES.map(Type::Blocks).into(), &case::SHAPES, &case::TOKENS),
             ([], types) => (types.iter().copied().map(Type::Blocks).collect(), &case::SHAPES, &case::TOKENS),
             (paths, _) => {
-                let types = paths.iter().map(|&path| Type::FourBit(FourBit { path, group }));
-                (types.collect(), &four_bit::SHAPES, &four_bit::TOKENS)
+                let path = |policy: &Policy| match policy {
+                    Policy::Named(path) => Ok(Type::FourBit(FourBit { path: *path, group })),
+                    _ => bail!("--path {policy}: kernels are those of a path, {policy} chooses one for a checkpoint"),
+                };
+                (paths.iter().map(path).collect::<Result<_>>()?, &four_bit::SHAPES, &four_bit::TOKENS)
             }
         };
         let shapes = if given.is_empty() { shapes } else { &given };

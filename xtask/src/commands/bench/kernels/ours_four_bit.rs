@@ -4,11 +4,12 @@ use anyhow::Result;
 use half::bf16;
 use keepq_gemm::{Driver, Scratch, W4A16Switches, W4A16Weight};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
+use keepq_tinygemm::select::PathKind;
 use keepq_tinygemm::w4a16::{Layout, Packed};
 use keepq_tinygemm::{ActBuf, w4a8, w4a16, wna16};
 
 use super::case::Case;
-use super::four_bit::{Codes, Path};
+use super::four_bit::Codes;
 use super::ours::Multiply;
 
 /// int4pack's layout: the one that is made for machines of this project's best tier.
@@ -24,7 +25,7 @@ pub(super) enum Stored {
 
 impl Stored {
     /// Packs n rows.
-    pub(super) fn new(&Case { n, k, .. }: &Case, path: Path, from: &Codes) -> Result<Self> {
+    pub(super) fn new(&Case { n, k, .. }: &Case, path: PathKind, from: &Codes) -> Result<Self> {
         let &Codes { group, distinct, ref codes, ref scales, .. } = from;
         let codes: Vec<_> = (0..n).flat_map(|row| &codes[row % distinct * k..][..k]).copied().collect();
         let groups = k / group;
@@ -32,12 +33,12 @@ impl Stored {
         // By groups, as all but W4A8 have them.
         let by_groups = || (0..groups).flat_map(|g| (0..n).map(move |row| (row, g)));
         Ok(match path {
-            Path::W4A16 => {
+            PathKind::W4A16 => {
                 let mut packed = vec![0; w4a16::packed_bytes(n, k)?];
                 w4a16::pack(LAYOUT, n, k, &codes, &mut packed)?;
                 Self::W4A16 { packed, scales: by_groups().map(|(row, g)| scale(row, g)).collect(), group }
             }
-            Path::W4A8 => {
+            PathKind::W4A8 => {
                 let plain: Vec<_> = (0..n * groups).map(|i| scale(i / groups, i % groups)[0].to_f32()).collect();
                 let (mut scales, zeros) = (vec![0.0; plain.len()], vec![8; plain.len()]);
                 w4a8::by_blocks(n, &plain, &mut scales)?;
@@ -45,14 +46,14 @@ impl Stored {
                 w4a8::pack((n, k), group, &codes, &scales, &zeros, &mut records)?;
                 Self::W4A8 { records, scales, zeros, group }
             }
-            Path::Int4 => {
+            PathKind::Int4 => {
                 let rows = codes.chunks_exact(k).flat_map(|row| row.chunks(2));
                 // 8 is the code of 0, which fills up rows of odd length.
                 let bytes = rows.map(|two| two[0] | two.get(1).unwrap_or(&8) << 4).collect();
                 let scales = (0..n).map(|row| scale(row, 0)[0].to_f32()).collect();
                 Self::Int4(QuantizedMatrixQ4::from_parts(n, k, bytes, scales)?)
             }
-            Path::Wna16 => {
+            PathKind::Fallback => {
                 let mut words = vec![0; n * k / 2];
                 wna16::pack(n, k, &codes, &mut words)?;
                 Self::Wna16 { words, scales: by_groups().map(|(row, g)| scale(row, g)[0]).collect(), group }
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_path_multiplies_the_rows_that_the_peers_have() {
-        for path in [Path::W4A16, Path::W4A8, Path::Int4, Path::Wna16] {
+        for path in PathKind::ALL {
             let four_bit = FourBit { path, group: 64 };
             let case = Case { ty: Type::FourBit(four_bit), n: 96, k: 128, m: 7, threads: 1 };
             let codes = Codes::of(&case, four_bit);

@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use keepq_dot::Interleaved;
+use keepq_tinygemm::select::PathKind;
 use serde::Serialize;
 
 use super::super::super::machine::Machine;
 use super::super::case::Type;
-use super::super::four_bit::{FourBit, Path};
+use super::super::four_bit::FourBit;
 use super::super::limits::{Limit, Limits};
 use super::super::row::{PeerTimes, Row};
 use super::Report;
@@ -112,7 +113,7 @@ impl Report {
             tier: self.tier,
             interleaved: self.interleaved && row.case.ty.blocks().is_ok_and(Interleaved::supports),
             weight_bytes: row.case.weight_bytes(),
-            row_major: self.row_major && matches!(row.case.ty, Type::FourBit(FourBit { path: Path::W4A16, .. })),
+            row_major: self.row_major && matches!(row.case.ty, Type::FourBit(FourBit { path: PathKind::W4A16, .. })),
             n: row.case.n,
             k: row.case.k,
             m: row.case.m,
