@@ -40,6 +40,7 @@ fn add(manifest: &str, all: &mut BTreeMap<String, Dependency>) {
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line;
+            continue;
         }
         if let Some(comment) = line.strip_prefix('#') {
             reason = (reason + comment).trim().to_owned();
@@ -63,7 +64,8 @@ fn table(all: &BTreeMap<String, Dependency>, workspace: &Table) -> String {
         ["act", "blocks", "checkpoint", "dot", "gemm", "gguf", "simd", "tinygemm"].map(|name| format!("keepq-{name}"));
     let is_published = |dependency: &Dependency| published.iter().any(|name| dependency.users.contains(name));
     let row = |(name, dependency): (&String, &Dependency)| {
-        let entry = &workspace["workspace"]["dependencies"][name];
+        let entry = workspace["workspace"]["dependencies"].get(name);
+        let entry = entry.unwrap_or_else(|| panic!("{name}: not among the workspace's dependencies"));
         let version = entry.as_str().or_else(|| entry["version"].as_str()).expect("a version");
         let without_default = entry.get("default-features").is_some_and(|default| default.as_bool() == Some(false));
         let mut features = Vec::from_iter(without_default.then(|| "no default".to_owned()));
