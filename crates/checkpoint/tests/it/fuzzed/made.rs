@@ -120,15 +120,20 @@ impl MadeCheckpoint<'_> {
         let mut tensors: Vec<_> = parts.into_iter().map(|part| given((part.name, part.dtype, part.shape))).collect();
         for change in &self.changes {
             let count = tensors.len().max(1);
-            let mut at = |index: &u8| tensors.get_mut(usize::from(*index) % count);
+            let place = |index: &u8| usize::from(*index) % count;
             match change {
-                Change::Missing(index) if !tensors.is_empty() => drop(tensors.remove(usize::from(*index) % count)),
+                Change::Missing(index) if !tensors.is_empty() => drop(tensors.remove(place(index))),
                 Change::Missing(_) => {}
-                Change::Flat(index) => at(index).into_iter().for_each(|t| t.shape = vec![t.shape.iter().product()]),
-                Change::Type(index, wide) => {
-                    at(index).into_iter().for_each(|t| t.dtype = if *wide { Dtype::F64 } else { Dtype::U8 });
+                Change::Flat(index) => {
+                    tensors.get_mut(place(index)).into_iter().for_each(|t| t.shape = vec![t.shape.iter().product()]);
                 }
-                Change::Rows(index, rows) => at(index).into_iter().for_each(|t| t.shape[0] = usize::from(*rows)),
+                Change::Type(index, wide) => {
+                    let dtype = if *wide { Dtype::F64 } else { Dtype::U8 };
+                    tensors.get_mut(place(index)).into_iter().for_each(|t| t.dtype = dtype);
+                }
+                Change::Rows(index, rows) => {
+                    tensors.get_mut(place(index)).into_iter().for_each(|t| t.shape[0] = usize::from(*rows));
+                }
                 Change::Groups(groups) => {
                     tensors.push(Given { name: "w.g_idx".into(), dtype: Dtype::I32, shape: vec![groups.len()] });
                 }
