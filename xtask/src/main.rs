@@ -22,8 +22,8 @@ use commands::bench::kernels::{ggml_run as bench_kernels_peer, ik_run as bench_k
 use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
-    bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate, parity,
-    quantize, tokens,
+    api, bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate,
+    parity, quantize, sanitize, tokens, verify,
 };
 
 /// Developer commands of keepq
@@ -36,6 +36,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// List the public items of the library crates, and compare with those that are stored
+    Api(api::Args),
     /// Measure the three arms: time to the first token, time per token, memory
     Bench(Box<bench::Args>),
     /// One run of one arm of `bench`
@@ -85,10 +87,14 @@ enum Command {
     Plot(plot::Args),
     /// Write a model file with its matrices in another type
     Quantize(quantize::Args),
+    /// Run the tests under a sanitizer
+    Sanitize(sanitize::Args),
     /// Store llama.cpp's ids and choices on a model file, for `tokens`
     TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
     Tokens(tokens::Args),
+    /// Look for elements that are not finite, by tensor, row and block
+    Verify(verify::Args),
 }
 
 fn main() -> ExitCode {
@@ -101,6 +107,7 @@ fn main() -> ExitCode {
         Err(help) => help.exit(),
     };
     let result = match cli.command {
+        Command::Api(args) => api::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::BenchArm(args) => bench_arm::run(&args),
         Command::BenchKernelsIk(args) => bench_kernels_ik::run(&args),
@@ -122,8 +129,10 @@ fn main() -> ExitCode {
         Command::Parity(args) => parity::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Quantize(args) => quantize::run(&args),
+        Command::Sanitize(args) => sanitize::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
+        Command::Verify(args) => verify::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -41,4 +41,9 @@ impl Block for BlockF32 {
     fn decode(&self) -> [f32; 1] {
         [self.to_f32()]
     }
+
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        self.to_f32().is_finite()
+    }
 }

@@ -101,6 +101,12 @@ impl Block for F16 {
     fn decode(&self) -> [f32; 1] {
         [self.to_f32()]
     }
+
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        // An exponent of all ones.
+        self.to_bits() & 0x7c00 != 0x7c00
+    }
 }
 
 impl Block for Bf16 {
@@ -111,6 +117,11 @@ impl Block for Bf16 {
     #[inline(always)]
     fn decode(&self) -> [f32; 1] {
         [self.to_f32()]
+    }
+
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        self.to_f32().is_finite()
     }
 }
 

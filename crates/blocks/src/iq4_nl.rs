@@ -36,6 +36,11 @@ impl Block for BlockIQ4_NL {
         let d = self.d.to_f32();
         nibbles(&self.qs).map(|index| d * f32::from(Self::VALUES[usize::from(index)]))
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockIQ4_NL {

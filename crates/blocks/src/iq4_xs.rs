@@ -52,6 +52,11 @@ impl Block for BlockIQ4_XS {
         }
         w
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockIQ4_XS {

@@ -37,6 +37,12 @@ impl Block for BlockMXFP4 {
         let half_scale = self.half_scale();
         nibbles(&self.qs).map(|index| half_scale * f32::from(Self::VALUES[usize::from(index)]))
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        // 12 * 2^(e - 128) is an f32 up to here; beyond, it depends on the codes.
+        self.e <= 252 || self.decode().iter().all(|element| element.is_finite())
+    }
 }
 
 impl BlockMXFP4 {

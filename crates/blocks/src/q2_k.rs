@@ -49,6 +49,11 @@ impl Block for BlockQ2_K {
         let mins = self.mins().map(|m| dmin * f32::from(m));
         k_quants::decode::<16>(&self.codes(), |j, q| scales[j] * q - mins[j])
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.dmin.is_finite()
+    }
 }
 
 /// Absolute differences, weighted by magnitude.

@@ -53,6 +53,11 @@ impl Block for BlockQ3_K {
         let scales = self.scales().map(|s| d * f32::from(s));
         k_quants::decode::<16>(&self.codes(), |j, q| scales[j] * q)
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockQ3_K {

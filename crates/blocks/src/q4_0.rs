@@ -32,6 +32,11 @@ impl Block for BlockQ4_0 {
         let d = self.d.to_f32();
         self.codes().map(|q| f32::from(q) * d)
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockQ4_0 {

@@ -55,6 +55,11 @@ impl Block for BlockQ4_K {
         let mins = self.mins().map(|m| dmin * f32::from(m));
         k_quants::decode::<32>(&self.codes(), |j, q| scales[j] * q - mins[j])
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.dmin.is_finite()
+    }
 }
 
 /// Squared differences, weighted by magnitude and the sub-block's mean square.

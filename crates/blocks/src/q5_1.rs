@@ -38,6 +38,11 @@ impl Block for BlockQ5_1 {
         let (d, m) = (self.d.to_f32(), self.m.to_f32());
         self.codes().map(|q| f32::from(q) * d + m)
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite() && self.m.is_finite()
+    }
 }
 
 impl BlockQ5_1 {

@@ -49,6 +49,11 @@ impl Block for BlockQ6_K {
         let scales = self.scales().map(|s| d * f32::from(s));
         k_quants::decode::<16>(&self.codes(), |j, q| scales[j] * q)
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockQ6_K {

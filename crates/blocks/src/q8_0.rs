@@ -34,6 +34,11 @@ impl Block for BlockQ8_0 {
         let d = self.d.to_f32();
         self.qs.map(|q| f32::from(q) * d)
     }
+
+    #[inline]
+    fn is_finite(&self) -> bool {
+        self.d.is_finite()
+    }
 }
 
 impl BlockQ8_0 {

@@ -33,3 +33,40 @@ fn a_damaged_scale_is_found_in_its_row_and_block() {
         assert_eq!(matrix.first_not_finite(), Some((damaged / blocks, damaged % blocks)));
     }
 }
+
+/// Bytes with no sense at all, and some whose scales are near infinity, in blocks of every type: what is seen in the scales is what
+/// the decoded elements show.
+#[test]
+fn scales_tell_of_the_elements() {
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    for &ty in GgmlType::ALL {
+        let (k, blocks) = (ty.block_len(), 200);
+        let (mut finite, mut others) = (0, 0);
+        for _ in 0..20 {
+            // High bytes of floats are mostly those of the largest and of infinity.
+            let mut bytes: Vec<u8> = (0..blocks * ty.block_bytes()).map(|_| random()).collect();
+            for byte in &mut bytes {
+                *byte = if random() % 8 == 0 {
+                    [0x7b, 0x7c, 0x7f, 0xff, 0xfb, 0xfc][usize::from(random() % 6)]
+                } else {
+                    *byte
+                };
+            }
+            let Ok(matrix) = Matrix::new(ty, blocks, k, &bytes) else { break };
+            for row in 0..blocks {
+                let mut elements = vec![0.0; k];
+                matrix.decode_row(row, &mut elements).unwrap();
+                let is_finite = elements.iter().all(|element| element.is_finite());
+                assert_eq!(matrix.rows(row..row + 1).first_not_finite().is_none(), is_finite, "{ty}");
+                *(if is_finite { &mut finite } else { &mut others }) += 1;
+            }
+            let first = (0..blocks).find(|&row| matrix.rows(row..row + 1).first_not_finite().is_some());
+            assert_eq!(matrix.first_not_finite(), first.map(|row| (row, 0)), "{ty}");
+        }
+        assert!(finite + others == 0 || finite > 0 && others > 0, "{ty}: {finite} finite, {others} not");
+    }
+}

@@ -43,6 +43,11 @@ impl GgufError {
         Self { at: self.at.map(|at| At { shard, ..at }), ..self }
     }
 
+    /// That there was no memory for what was read up to a byte.
+    pub(crate) fn out_of_memory(at: u64) -> Self {
+        Self::new(Subject::Header, at, ErrorKind::OutOfMemory)
+    }
+
     /// For what is not in the file, and so is nowhere.
     pub(crate) fn missing(subject: Subject) -> Self {
         Self { subject, at: None, kind: ErrorKind::Missing }
@@ -183,6 +188,8 @@ pub enum ErrorKind {
         /// Bytes that are left after the count.
         left: u64,
     },
+    /// There is no memory for the index of the keys, or of the tensors.
+    OutOfMemory,
     /// Text that is not UTF-8.
     NotUtf8,
     /// A key or a name of no bytes.
@@ -346,6 +353,7 @@ impl fmt::Display for ErrorKind {
             Self::TooMany { what, count, left } => {
                 write!(f, "{count} {what} cannot lie in the {left} bytes that are left of the file")
             }
+            Self::OutOfMemory => f.write_str("no memory for an index of what the file holds"),
             Self::NotUtf8 => f.write_str("text that is not UTF-8"),
             Self::EmptyName => f.write_str("the name is empty"),
             Self::NulInName => f.write_str("the name has a NUL inside"),

@@ -72,6 +72,7 @@ mod error;
 mod from_value;
 mod gguf;
 mod header;
+mod map;
 mod metadata;
 mod names;
 mod shape;

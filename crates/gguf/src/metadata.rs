@@ -1,7 +1,7 @@
 //! [`Metadata`]: the keys of a file and their values.
 
 use crate::cursor::Cursor;
-use crate::names::{NameIndex, Named, check_name};
+use crate::names::{NameIndex, Named, NoIndex, check_name};
 use crate::{ErrorKind, FromValue, GgufError, Subject, Value};
 
 /// Bytes of the shortest entry: key of one byte, type, value of one byte.
@@ -34,11 +34,16 @@ impl<'a> Metadata<'a> {
     pub(crate) fn read(cursor: &mut Cursor<'a>, count: u64) -> Result<Self, GgufError> {
         let mut entries = Vec::new(); // grows by what is read, not by the count
         for number in 0..count {
-            entries.push(Entry::read(cursor, number)?);
+            let entry = Entry::read(cursor, number)?;
+            entries.try_reserve(1).map_err(|_| GgufError::out_of_memory(entry.key_at))?;
+            entries.push(entry);
         }
-        let by_key = NameIndex::new(&entries).map_err(|(first, second)| {
-            let (first, second) = (&entries[first], &entries[second]);
-            GgufError::new(Subject::key(second.key), second.key_at, ErrorKind::Duplicate { first: first.key_at })
+        let by_key = NameIndex::new(&entries).map_err(|error| match error {
+            NoIndex::Repeated { first, second } => {
+                let (first, second) = (&entries[first], &entries[second]);
+                GgufError::new(Subject::key(second.key), second.key_at, ErrorKind::Duplicate { first: first.key_at })
+            }
+            NoIndex::OutOfMemory => GgufError::out_of_memory(cursor.at()),
         })?;
         Ok(Self { entries, by_key })
     }

@@ -1,5 +1,7 @@
 //! What keys and tensors may be called, and [`NameIndex`], which finds them and what is there twice.
 
+use std::collections::TryReserveError;
+
 use crate::ErrorKind;
 
 /// Bytes of the longest tensor name: ggml keeps 64, a NUL among them.
@@ -16,15 +18,16 @@ pub(crate) trait Named {
 pub(crate) struct NameIndex(Vec<usize>);
 
 impl NameIndex {
-    /// The index of `items`; where a name is there twice, the positions of the first two things with
-    /// the name whose repetition comes first.
-    pub(crate) fn new<T: Named>(items: &[T]) -> Result<Self, (usize, usize)> {
-        let mut order: Vec<usize> = (0..items.len()).collect();
+    /// The index of `items`.
+    pub(crate) fn new<T: Named>(items: &[T]) -> Result<Self, NoIndex> {
+        let mut order: Vec<usize> = Vec::new();
+        order.try_reserve_exact(items.len())?;
+        order.extend(0..items.len());
         order.sort_unstable_by(|&a, &b| items[a].name().cmp(items[b].name()).then(a.cmp(&b)));
         let repeated =
             order.windows(2).map(|pair| (pair[0], pair[1])).filter(|&(a, b)| items[a].name() == items[b].name());
         match repeated.min_by_key(|&(_, second)| second) {
-            Some(pair) => Err(pair),
+            Some((first, second)) => Err(NoIndex::Repeated { first, second }),
             None => Ok(Self(order)),
         }
     }
@@ -33,6 +36,21 @@ impl NameIndex {
     pub(crate) fn find<'t, T: Named>(&self, items: &'t [T], name: &str) -> Option<&'t T> {
         let found = self.0.binary_search_by(|&position| items[position].name().cmp(name)).ok()?;
         Some(&items[self.0[found]])
+    }
+}
+
+/// Why there is no index.
+#[derive(Debug)]
+pub(crate) enum NoIndex {
+    /// A name is there twice: the positions of the first two things with the name whose repetition comes first.
+    Repeated { first: usize, second: usize },
+    /// There is no memory for it.
+    OutOfMemory,
+}
+
+impl From<TryReserveError> for NoIndex {
+    fn from(_: TryReserveError) -> Self {
+        Self::OutOfMemory
     }
 }
 

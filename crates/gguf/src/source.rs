@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use memmap2::Mmap;
 
+use crate::map::{map_file, release};
 use crate::split::Suffix;
 use crate::{Gguf, GgufError};
 
@@ -127,32 +128,6 @@ fn open_regular(path: &Path) -> Result<(File, u64), OpenError> {
     let len = regular(file.metadata())?.len();
     Ok((file, len))
 }
-
-#[allow(unsafe_code, reason = "mapping is unsafe by its nature; see the contract of Source::map")]
-fn map_file(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the map is read-only and private to `Source`, which owns it as long as anything borrows from
-    // it, so that its addresses stay valid. What remains is that the bytes behind `&[u8]` must not change,
-    // which no program can enforce on a file; it is the documented contract of `Source::map`, and
-    // `Source::read` is there for those who cannot keep it. Any value of the bytes is legal: the parser
-    // takes none on trust, and blocks are plain old data.
-    unsafe { Mmap::map(file) }
-}
-
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "the advice is unsafe for pages that were written to")]
-fn release(map: &Mmap, start: usize, len: usize) {
-    use memmap2::UncheckedAdvice;
-
-    // SAFETY: what is unsafe about this advice is that it drops what was written to the pages. Nobody can have written to these: the
-    // map is read-only and never was anything else. It stays mapped, and a page that is touched again comes from the file, with the
-    // bytes that it had, since the file does not change while the source lives (the contract of `Source::map`).
-    //
-    // It is advice: where the system cannot follow it, memory stays as it is.
-    let _advice = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn release(_: &Mmap, _: usize, _: usize) {}
 
 fn read_file(file: File, len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod api;
 pub(crate) mod bench;
 pub(crate) mod emulate;
 pub(crate) mod excuse;
@@ -13,5 +14,7 @@ pub(crate) mod model;
 pub(crate) mod mutate;
 pub(crate) mod parity;
 pub(crate) mod quantize;
+pub(crate) mod sanitize;
 pub(crate) mod token_oracle;
 pub(crate) mod tokens;
+pub(crate) mod verify;

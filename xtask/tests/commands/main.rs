@@ -3,10 +3,17 @@
 mod arguments;
 mod bench;
 mod checkpoints;
+mod dependencies;
+#[cfg(target_os = "linux")]
+mod faults;
 mod fidelity;
 mod gate;
 mod generate;
+#[path = "../../../crates/gguf/tests/it/hostile/mod.rs"]
+mod hostile;
+mod hostile_classes;
 mod hostile_files;
+mod hostile_sets;
 mod inspect;
 mod instructions;
 mod kernels;
@@ -23,3 +30,4 @@ mod support;
 mod token_oracle;
 mod tokens;
 mod vectors;
+mod verify;

@@ -6,4 +6,5 @@ mod damaged;
 mod folder;
 mod foreign;
 mod forms;
+mod fuzzed;
 mod recipes;

@@ -1,12 +1,15 @@
 //! Tests of keepq-gguf over whole files, in one binary.
 
+mod fuzzed;
+mod hostile;
 mod legal;
 mod malformed;
 mod memory;
 mod properties;
 mod python;
-mod raw;
 mod source;
 mod split;
 mod walk;
 mod write;
+
+use hostile::raw;

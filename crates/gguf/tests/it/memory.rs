@@ -2,8 +2,9 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ptr;
 
-use keepq_gguf::{Gguf, Items, Source, open_set};
+use keepq_gguf::{ErrorKind, Gguf, Items, OpenErrorKind, Source, open_set};
 
 use crate::raw::{Raw, tensor, value};
 
@@ -21,15 +22,20 @@ struct Count {
 
 thread_local! {
     static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, held: 0, peak: 0 }) };
+    /// Larger blocks are not to be had.
+    static LARGEST: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed on to the system's allocator as it is; counting touches a `Cell` that needs
-// neither allocation nor destruction.
+// SAFETY: every call is passed on to the system's allocator as it is, or refused, as an allocator may; counting touches a `Cell` that
+// needs neither allocation nor destruction.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > LARGEST.get() {
+            return ptr::null_mut();
+        }
         count(layout.size(), 0);
         // SAFETY: the caller's promises are the ones asked for.
         unsafe { System.alloc(layout) }
@@ -134,6 +140,56 @@ fn counts_reserve_nothing() {
         assert!(error.to_string().ends_with("the name is empty"), "{error}");
         assert!(peak <= 1024, "{peak} bytes");
     }
+}
+
+/// Runs `body` where blocks of more bytes than `largest` are not to be had.
+fn with_blocks_up_to<T>(largest: usize, body: impl FnOnce() -> T) -> T {
+    LARGEST.set(largest);
+    let result = body();
+    LARGEST.set(usize::MAX);
+    result
+}
+
+/// Whatever block it is that cannot be had: an error, where a program would end otherwise.
+#[test]
+fn no_memory_for_an_index_is_an_error() {
+    let count = 500_u64;
+    let mut file = Raw::header(count, count);
+    for key in 0..count {
+        file = file.key(&format!("{key:x}"), value::U8).bytes(&[0]);
+    }
+    for number in 0..count {
+        file = file.tensor(&format!("{number:x}"), &[1], tensor::F32, 32 * number);
+    }
+    let file = file.data(32, 32 * 500).0;
+    let (mut refused, mut parsed) = (0, 0);
+    // From blocks that hold next to nothing to those that hold all tensors.
+    for largest in (512..100_000).step_by(512) {
+        match with_blocks_up_to(largest, || Gguf::parse(&file).map(|gguf| gguf.tensors().len())) {
+            Ok(tensors) => {
+                assert_eq!(tensors, 500);
+                parsed += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), &ErrorKind::OutOfMemory);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 50 && parsed > 10, "{refused} refused, {parsed} parsed");
+}
+
+#[test]
+fn no_memory_for_a_file_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.gguf");
+    std::fs::write(&path, Raw::header(0, 0).data(1, 1 << 20).0).unwrap();
+    let error = with_blocks_up_to(1 << 19, || Source::read(&path).map(drop)).unwrap_err();
+    assert!(
+        matches!(error.kind(), OpenErrorKind::Io(error) if error.kind() == std::io::ErrorKind::OutOfMemory),
+        "{error}"
+    );
+    assert!(with_blocks_up_to(1 << 19, || Source::map(&path).and_then(|source| source.parse().map(drop))).is_ok());
 }
 
 #[test]

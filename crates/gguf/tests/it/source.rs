@@ -71,6 +71,28 @@ fn a_pipe_is_refused_without_waiting() {
     }
 }
 
+/// What was read stays as it was, whatever becomes of the file; what is mapped does not, which is its contract.
+#[test]
+fn a_file_that_is_cut_off_or_written_over_stays_whole_where_it_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.gguf");
+    let file = Raw::header(1, 0).tensor("t", &[3000], tensor::F32, 0).data(32, 12_000).0;
+    fs::write(&path, &file).unwrap();
+    let source = Source::read(&path).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
+    let gguf = source.parse().unwrap();
+    assert_eq!(gguf.tensors()[0].data().unwrap(), &file[file.len() - 12_000..]);
+    fs::write(&path, vec![0xff; 200]).unwrap();
+    assert_eq!(source.as_bytes(), file);
+
+    // A new file that takes the place of the old one leaves the map alone too.
+    fs::write(&path, &file).unwrap();
+    let mapped = Source::map(&path).unwrap();
+    fs::write(folder.path().join("new"), b"new").unwrap();
+    fs::rename(folder.path().join("new"), &path).unwrap();
+    assert_eq!(mapped.as_bytes(), file);
+}
+
 #[test]
 fn a_missing_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
