@@ -46,13 +46,13 @@ fn add(manifest: &str, all: &mut BTreeMap<String, Dependency>) {
             reason = (reason + comment).trim().to_owned();
             continue;
         }
-        if let Some((name, _)) = line.split_once(['.', ' ']).filter(|_| section.contains("dependencies]")) {
-            if !name.starts_with("keepq-") {
-                let dependency = all.entry(name.to_owned()).or_default();
-                let is_dev = section.contains("dev-dependencies");
-                dependency.users.insert(if is_dev { format!("({user})") } else { user.to_owned() });
-                dependency.reasons.extend((!reason.is_empty()).then(|| reason.clone()));
-            }
+        if let Some((name, _)) = line.split_once(['.', ' ']).filter(|_| section.contains("dependencies]"))
+            && !name.starts_with("keepq-")
+        {
+            let dependency = all.entry(name.to_owned()).or_default();
+            let is_dev = section.contains("dev-dependencies");
+            dependency.users.insert(if is_dev { format!("({user})") } else { user.to_owned() });
+            dependency.reasons.extend((!reason.is_empty()).then(|| reason.clone()));
         }
         reason.clear();
     }
