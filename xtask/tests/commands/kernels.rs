@@ -160,7 +160,10 @@ fn arguments_that_do_not_fit_are_named() {
         (&["--kernels", "--onnxruntime", "no/such"], "--onnxruntime: cannot start no/such: No such file"),
         (&["--kernels", "--onnxruntime", "false"], "--onnxruntime: the process ended with exit status: 1"),
         (&["--kernels", "--ik-llama", "no/such"], "--ik-llama: cannot open no/such/libggml.so"),
-        (&["--kernels", "--path", "w8a8"], "'w8a8' for '--path <PATH>': no such path or policy: there are w4a16, w4a8, int4, fallback"),
+        (
+            &["--kernels", "--path", "w8a8"],
+            "'w8a8' for '--path <PATH>': no such path or policy: there are w4a16, w4a8, int4, fallback",
+        ),
         (&["--kernels", "--path=int4", "--type=q8_0"], "'--path <PATH>' cannot be used with '--type <TYPE>'"),
         (&["--kernels", "--path=int4", "--group=48"], "'48' for '--group <CODES>': none of 32, 64, 128, 256"),
         (&["--kernels", "--path=w4a8", "--n=48", "--k=64"], "--n 48 --k 64: no shape of W4A8/128"),
