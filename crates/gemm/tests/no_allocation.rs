@@ -131,10 +131,10 @@ fn weights_of_every_residency_that_share_activations() {
     for residency in [Residency::Keep, Residency::ExpandNk, Residency::ExpandKn, Residency::Reference] {
         let weights: Vec<Weight<'_>> = problems.iter().map(|p| Weight::new(p.matrix(), residency).unwrap()).collect();
         let (mut buffer, mut y) = (ActBuf::new(), vec![0.0; 5 * 40]);
-        let driver = Driver::new(Tier::best(), &Serial);
         let found = allocations(|| {
             for (problem, weight) in problems.iter().zip(&weights) {
                 let mut x = buffer.share(5, problem.k, &problem.x);
+                let driver = Driver::new(Tier::best(), &Serial);
                 weight.matmul(&driver, &mut x, &mut y, &mut driver_scratch).unwrap();
             }
         });
@@ -156,9 +156,9 @@ fn indexed_products() {
                 for (from, to) in [(&first, &second), (&second, &first)] {
                     let (mut buffer, mut scratch) = (ActBuf::new(), Scratch::new());
                     let (mut calls, mut y) = ([from, to].into_iter(), vec![0.0; from.len() * 19]);
-                    let driver = Driver::new(Tier::best(), &Serial);
                     let found = allocations(|| {
                         let mut x = buffer.share(5, problem.k, &problem.x);
+                        let driver = Driver::new(Tier::best(), &Serial);
                         let routes = calls.next().expect("two calls");
                         stack.matmul_indexed(&driver, &mut x, routes, &mut y, &mut scratch).unwrap();
                     });

@@ -95,7 +95,7 @@ impl Tier {
     /// The best tier that this machine has.
     #[must_use]
     pub fn best() -> Self {
-        Self::available().pop().unwrap_or(Self::PORTABLE)
+        NAMES.into_iter().rev().find_map(Self::with_token).unwrap_or(Self::PORTABLE)
     }
 
     /// The names of the tiers that this version has and this machine has not: what a test run here cannot show.
