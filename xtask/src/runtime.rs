@@ -6,6 +6,7 @@ use keepq_decoder::{Expansion, LoadReport, Settings};
 use keepq_gemm::{MOST_THREADS, Reason, Residency, executor_from_env, threads_from_env};
 use keepq_gguf::{OpenError, Source, SourceSet, open_set};
 use keepq_simd::Tier;
+use keepq_tinygemm::GROUPS;
 
 /// Parses a number of threads.
 pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
@@ -13,6 +14,12 @@ pub(crate) fn thread_count(text: &str) -> Result<usize, String> {
         Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
         _ => Err(format!("not a number from 1 to {MOST_THREADS}")),
     }
+}
+
+/// Parses how many codes of a row share a scale.
+pub(crate) fn group(text: &str) -> Result<usize, String> {
+    let known = GROUPS.into_iter().find(|group| group.to_string() == text);
+    known.ok_or_else(|| format!("none of {}", GROUPS.map(|group| group.to_string()).join(", ")))
 }
 
 /// Opens a model, mapped unless it is to be read into memory.

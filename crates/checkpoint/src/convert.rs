@@ -7,7 +7,7 @@ use half::bf16;
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::select::Fit;
 use keepq_tinygemm::w4a16::{self, Layout, PackedError};
-use keepq_tinygemm::{LayoutError, w4a8, wna16};
+use keepq_tinygemm::{GROUPS, LayoutError, is_group, w4a8, wna16};
 
 use crate::CheckpointError;
 use crate::checkpoint::layout;
@@ -25,9 +25,6 @@ pub struct Converted<W> {
     /// What became of the stored weights.
     pub fit: Fit,
 }
-
-/// Groups that packed layouts have, largest first.
-const GROUPS: [usize; 4] = [256, 128, 64, 32];
 
 /// What weights are quantized to for the fallback.
 const FALLBACK: Scheme = Scheme::Symmetric(Storage::Bf16);
@@ -256,8 +253,9 @@ impl<'l, 'a> Rows<'l, 'a> {
     fn new(linear: &'l Linear<'a>, scheme: Scheme, group: usize) -> Result<Self, CheckpointError> {
         let kept = scheme_keeps(linear, scheme);
         let stored = linear.group().filter(|_| kept);
-        let group = stored
-            .map_or(group, |stored| GROUPS.into_iter().find(|group| stored.is_multiple_of(*group)).unwrap_or(stored));
+        let group = stored.map_or(group, |stored| {
+            GROUPS.into_iter().rev().find(|group| stored.is_multiple_of(*group)).unwrap_or(stored)
+        });
         let plan = if kept { Plan::Kept { order: linear.order()? } } else { Plan::Found(scheme) };
         Ok(Self { linear, plan, group, block: Block::default(), floats: vec![0.0; linear.k()] })
     }
@@ -328,8 +326,4 @@ fn affine_of(scheme: Scheme, ScaleZero { scale, zero }: ScaleZero) -> Affine {
         Scheme::Offset => Affine { scale, point: 8, offset: zero },
         Scheme::Symmetric(_) | Scheme::Asymmetric(_) => Affine { scale, point: zero as i32, offset: 0.0 },
     }
-}
-
-const fn is_group(k: usize, group: usize) -> bool {
-    matches!(group, 32 | 64 | 128 | 256) && k.is_multiple_of(group)
 }

@@ -1,5 +1,6 @@
 //! [`Quantization`]: what a configuration says about how weights are quantized.
 
+use keepq_tinygemm::GROUPS;
 use keepq_tinygemm::select::Config;
 use serde_json::{Map, Value};
 
@@ -166,7 +167,7 @@ impl<'a> Keys<'a> {
             },
         };
         Ok(Config {
-            group_size: group_size.filter(|size| [32, 64, 128, 256].contains(size)).unwrap_or(default.group_size),
+            group_size: group_size.filter(|size| GROUPS.contains(size)).unwrap_or(default.group_size),
             quantize_embedding: self.flag("quantize_embedding", default.quantize_embedding)?,
             prefill_dequant: self.flag("prefill_dequant", default.prefill_dequant)?,
             direct_dequant: self.flag("direct_dequant", default.direct_dequant)?,

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::w4a16::pack_row_major;
-use keepq_tinygemm::{LayoutError, w4a8};
+use keepq_tinygemm::{LayoutError, is_group, w4a8};
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
@@ -144,8 +144,7 @@ impl Recipe {
         if !n.is_multiple_of(rows) {
             return Err(LayoutError::RaggedRows { format, n, multiple: rows });
         }
-        let is_group = matches!(self.group, 32 | 64 | 128 | 256) && k.is_multiple_of(self.group);
-        if self.method != Method::Int4 && !is_group {
+        if self.method != Method::Int4 && !is_group(k, self.group) {
             return Err(LayoutError::Group { format, k, group: self.group });
         }
         let groups = self.groups(k);

@@ -133,9 +133,14 @@ impl fmt::Display for LayoutError {
 
 impl core::error::Error for LayoutError {}
 
-/// Groups that the formats know.
-pub(crate) const fn is_group(k: usize, group: usize) -> bool {
-    matches!(group, 32 | 64 | 128 | 256) && k.is_multiple_of(group)
+/// Groups that the formats know: codes of a row that share a scale.
+pub const GROUPS: [usize; 4] = [32, 64, 128, 256];
+
+/// Whether the formats know a group, and rows of `k` codes are whole groups of it.
+#[must_use]
+pub const fn is_group(k: usize, group: usize) -> bool {
+    // The powers of two from the first to the last.
+    group.is_power_of_two() && group >= GROUPS[0] && group <= GROUPS[3] && k.is_multiple_of(group)
 }
 
 /// Refuses a slice of another length than `expected`.

@@ -45,5 +45,5 @@ pub mod wna16;
 
 pub use acts::{ActBuf, Acts, SUM, TokensMut};
 pub use bf16s::{narrow, widen};
-pub use error::LayoutError;
+pub use error::{GROUPS, LayoutError, is_group};
 pub use slab::{SLAB_HALF, SLAB_ROWS, Slab};

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long = "type", value_name = "TYPE", value_parser = To::parser(), ignore_case = true)]
     to: To,
     /// Of a checkpoint, codes of a row that share a scale: 32, 64, 128 or 256 [default: 64]
-    #[arg(long, value_name = "CODES", value_parser = group)]
+    #[arg(long, value_name = "CODES", value_parser = runtime::group)]
     group: Option<usize>,
     /// Of gptq, awq and w4a8, zero points for each group [default: all are 8]
     #[arg(long)]
@@ -90,13 +90,6 @@ impl Args {
     /// What is left as floats.
     const fn kept_floats(&self) -> checkpoint::KeptFloats {
         checkpoint::KeptFloats { head: self.keep_head, embedding: self.keep_embedding }
-    }
-}
-
-fn group(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(group @ (32 | 64 | 128 | 256)) => Ok(group),
-        _ => Err("none of 32, 64, 128, 256".into()),
     }
 }
 

@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::string::String;
 
 use super::{Path, SelectError};
+use crate::is_group;
 
 /// The keys of a `cpu_int4` checkpoint's configuration, by their names there and with PyTorch's defaults.
 ///
@@ -59,10 +60,8 @@ impl Config {
 
     /// That the group is one that the formats know.
     pub(super) const fn check(&self) -> Result<(), SelectError> {
-        match self.group_size {
-            32 | 64 | 128 | 256 => Ok(()),
-            group_size => Err(SelectError::Group { group_size }),
-        }
+        let group_size = self.group_size;
+        if is_group(group_size, group_size) { Ok(()) } else { Err(SelectError::Group { group_size }) }
     }
 }
 

@@ -11,6 +11,7 @@ use super::candle;
 use super::case::{self, Case, TYPES, Type, cases};
 use super::four_bit::{self, FourBit};
 use crate::model_files;
+use crate::runtime::group;
 
 /// The arguments of `bench --kernels`, beside those that it shares with `bench`.
 #[derive(Debug, clap::Args)]
@@ -74,16 +75,6 @@ fn size(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(size @ 1..=MOST_ELEMENTS) => Ok(size),
         _ => Err(format!("not a number from 1 to {MOST_ELEMENTS}")),
-    }
-}
-
-fn group(text: &str) -> Result<usize, String> {
-    match text {
-        "32" => Ok(32),
-        "64" => Ok(64),
-        "128" => Ok(128),
-        "256" => Ok(256),
-        _ => Err("none of 32, 64, 128, 256".to_owned()),
     }
 }
 
