@@ -5,7 +5,7 @@ use std::path::Path;
 use keepq_decoder::{Expansion, LoadReport, Settings};
 use keepq_gemm::{MOST_THREADS, Reason, Residency, executor_from_env, threads_from_env};
 use keepq_gguf::{OpenError, Source, SourceSet, open_set};
-use keepq_simd::Tier;
+use keepq_simd::{Amx, Tier};
 use keepq_tinygemm::GROUPS;
 
 /// Parses a number of threads.
@@ -39,8 +39,10 @@ pub(crate) fn describe(settings: &Settings, report: &LoadReport) -> String {
     let threads = driver.executor().threads();
     let available: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
     let mut line = format!(
-        "tier {} of {}; {threads} thread{}; weights {}: {} in place, {} {}",
+        "tier {}{} of {}; {threads} thread{}; weights {}: {} in place, {} {}",
         driver.tier(),
+        // Asked for, and not there.
+        Amx::asked().and_then(Result::err).map_or_else(String::new, |why| format!(" ({why})")),
         available.join(", "),
         if threads == 1 { "" } else { "s" },
         held(settings.residency()),

@@ -31,7 +31,7 @@ impl Settings {
         Self { tier, executor, residency }
     }
 
-    /// What the environment asks for: `KEEPQ_TIER`, `KEEPQ_THREADS`, `KEEPQ_EXECUTOR`, `KEEPQ_KEEP_QUANT`, `KEEPQ_CPU_REF`.
+    /// What the environment asks for: `KEEPQ_TIER`, `KEEPQ_AMX`, `KEEPQ_THREADS`, `KEEPQ_EXECUTOR`, `KEEPQ_KEEP_QUANT`, `KEEPQ_CPU_REF`.
     ///
     /// # Errors
     /// [`SettingsError`] naming the variable that cannot be followed.

@@ -26,11 +26,16 @@ const NARROW: usize = 4;
 #[repr(align(64))]
 struct Split([[[[i8; BYTES]; NARROW]; 2]; PIECE / NARROW]);
 
-/// See [`Tier::int4_strip`](crate::Tier::int4_strip).
-pub(crate) fn strip<T: Target>(target: T, w: &QuantizedMatrixQ4, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+/// That shapes fit each other, as [`Tier::int4_strip`](crate::Tier::int4_strip) says.
+pub(crate) fn check(w: &QuantizedMatrixQ4, rows: &Range<usize>, x: Acts<'_>, y: &[f32]) {
     let n = rows.len();
     assert!(x.k() == w.k() && y.len() == x.m() * n, "x[{},{}] and y of {} for {n} rows", x.m(), x.k(), y.len());
     assert!(rows.start <= rows.end && rows.end <= w.n(), "rows {rows:?} of {}", w.n());
+}
+
+/// See [`Tier::int4_strip`](crate::Tier::int4_strip).
+pub(crate) fn strip<T: Target>(target: T, w: &QuantizedMatrixQ4, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+    let n = rows.len();
     for (r, rows) in rows.clone().step_by(ROWS).map(|row| (row - rows.start, row..rows.end.min(row + ROWS))) {
         for first in (0..x.m()).step_by(2) {
             let y = &mut y[first * n + r..];

@@ -20,13 +20,18 @@
 //! them a machine has follows from its [`Features`].
 //!
 //! The bodies of the 4-bit paths of `keepq-tinygemm` are here, written once over the same operations: [`Tier::w4a16_strip`],
-//! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`]. [`probe`] describes the machine to the selector of these paths.
+//! [`Tier::w4a8_strip`], [`Tier::int4_strip`] and [`Tier::wna16_strip`]. A tier may have [`Amx`] beside it, for two of them. [`probe`] describes the machine to the selector of these paths.
 #![deny(unsafe_code)]
 #![allow(
     clippy::needless_range_loop,
     reason = "lanes of several arrays move together; iterators hide that from the compiler too"
 )]
 
+#[allow(
+    unsafe_code,
+    reason = "Rust has no stable functions of AMX: its instructions, and what is asked of the processor and of Linux, are inline assembly"
+)]
+mod amx;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod body;
 mod by_floats;
@@ -77,6 +82,7 @@ mod x86_64_v4;
 #[allow(unsafe_code, reason = "as in x86_64_v3: pulp lacks the products of VNNI")]
 mod x86_64_v4_vnni;
 
+pub use amx::{Amx, AmxError};
 pub use features::Features;
 pub use probe::probe;
 pub use tier::{Tier, TierError};

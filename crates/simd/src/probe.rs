@@ -3,6 +3,7 @@
 use keepq_tinygemm::select::{Accelerator, Device, Kernels, PathKind, Permission, SelfTest, SelfTests};
 
 use crate::Tier;
+use crate::amx::{self, Amx, AmxError};
 
 /// The tiers on which `xtask gate` found per-channel int4 faster than int8 in every row (`docs/PERFORMANCE.md`, "4-bit paths").
 const INT4_SPEED: [Accelerator; 2] = [Accelerator::Avx2, Accelerator::Avx512Vnni];
@@ -10,8 +11,7 @@ const INT4_SPEED: [Accelerator; 2] = [Accelerator::Avx2, Accelerator::Avx512Vnni
 /// Describes the machine at hand: the tiers that it has and AMX, each with what the operating system says and what its kernels
 /// compute ([`Tier::self_test`]). It takes some milliseconds: call it once.
 ///
-/// AMX is listed where the processor has it. This version has no kernels for it and does not ask for permission, so that it is never
-/// chosen. [`Device::int4_quality`] is `false`: it belongs to a model, and is the caller's to set.
+/// AMX is listed where the processor has it: with what [`Amx::enable`] found, or as not asked for where that was not called before. [`Device::int4_quality`] is `false`: it belongs to a model, and is the caller's to set.
 ///
 /// ```
 /// use keepq_simd::probe;
@@ -34,26 +34,18 @@ pub fn probe() -> Device {
             int4_speed: INT4_SPEED.contains(&accelerator),
         })
     });
-    let amx = has_amx().then_some(Kernels {
-        accelerator: Accelerator::Amx,
-        permission: Permission::NotAsked,
-        self_tests: SelfTests::all(SelfTest::Absent),
-        int4_speed: false,
-    });
+    let amx = amx::has_instructions().then(|| amx_as_found(Amx::asked()));
     Device { kernels: tiers.chain(amx).collect(), int4_quality: false }
 }
 
-/// Whether the processor has AMX's tiles and their products of int8.
-#[cfg(target_arch = "x86_64")]
-fn has_amx() -> bool {
-    use core::arch::x86_64::{__cpuid, __cpuid_count};
-
-    // Leaf 7 says in EDX: bit 24 AMX-TILE, bit 25 AMX-INT8.
-    const TILE_AND_INT8: u32 = 0b11 << 24;
-    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & TILE_AND_INT8 == TILE_AND_INT8
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-const fn has_amx() -> bool {
-    false
+/// AMX, which has kernels of two paths.
+const fn amx_as_found(found: Option<Result<Amx, AmxError>>) -> Kernels {
+    let (permission, result) = match found {
+        None => (Permission::NotAsked, SelfTest::Absent),
+        Some(Err(AmxError::NotHere | AmxError::Refused)) => (Permission::Refused, SelfTest::Absent),
+        Some(Err(AmxError::SelfTest)) => (Permission::Granted, SelfTest::Failed),
+        Some(Ok(_)) => (Permission::Granted, SelfTest::Passed),
+    };
+    let self_tests = SelfTests { w4a8: result, int4: result, ..SelfTests::all(SelfTest::Absent) };
+    Kernels { accelerator: Accelerator::Amx, permission, self_tests, int4_speed: false }
 }

@@ -11,7 +11,10 @@ use keepq_tinygemm::{ActBuf, w4a8, wna16};
 use crate::Tier;
 
 /// Tokens: more than go by codes where they lie, a tile of panels and a rest.
-const M: usize = 7;
+const TOKENS: usize = 7;
+
+/// Tokens by AMX: two tiles, one and a rest.
+const TOKENS_BY_AMX: usize = 53;
 
 /// Codes of a row: two groups.
 const K: usize = 128;
@@ -52,17 +55,21 @@ impl Tier {
         })
     }
 
+    const fn tokens_tried(self) -> usize {
+        if self.amx().is_some() { TOKENS_BY_AMX } else { TOKENS }
+    }
+
     fn same_w4a16(self, operands: Operands) -> Result<bool, Box<dyn Error>> {
         // A block of AVX-512's layout and one of 16 rows, which lies in pairs in every layout.
         let n = 80;
-        let mut numbers = Numbers::new(operands);
-        let (codes, x) = (numbers.codes(n * K), numbers.activations());
+        let (m, mut numbers) = (self.tokens_tried(), Numbers::new(operands));
+        let (codes, x) = (numbers.codes(n * K), numbers.activations(m));
         let scales: Vec<[bf16; 2]> = (0..n * (K / GROUP)).map(|_| [numbers.bf16(), numbers.bf16()]).collect();
         let mut bytes = vec![0; n * K / 2];
         for layout in Layout::ALL {
             let w = w4a16::Weights::new(w4a16::pack(layout, n, K, &codes, &mut bytes)?, GROUP, &scales)?;
             let same = same(
-                n,
+                (m, n),
                 |y| w.multiply(&x, y),
                 |tokens, y| self.w4a16_strip(w, 0..n, &x[..tokens * K], y, Self::DEQUANT_THRESHOLD),
             );
@@ -75,51 +82,51 @@ impl Tier {
 
     fn same_w4a8(self, operands: Operands) -> Result<bool, Box<dyn Error>> {
         let n = 64;
-        let mut numbers = Numbers::new(operands);
-        let (codes, x) = (numbers.codes(n * K), numbers.activations());
+        let (m, mut numbers) = (self.tokens_tried(), Numbers::new(operands));
+        let (codes, x) = (numbers.codes(n * K), numbers.activations(m));
         let scales: Vec<f32> = (0..n * (K / GROUP)).map(|_| numbers.float()).collect();
         let zeros: Vec<i8> = (0..scales.len()).map(|_| numbers.zero()).collect();
         let mut records = vec![0; w4a8::packed_bytes(n, K, GROUP)?];
         let w = w4a8::pack((n, K), GROUP, &codes, &scales, &zeros, &mut records)?;
         let mut buffer = ActBuf::new();
-        let x = buffer.quantize(M, K, &x)?;
-        Ok(same(n, |y| w.multiply(x, y), |tokens, y| self.w4a8_strip(w, 0..n, x.tokens(0..tokens), y)))
+        let x = buffer.quantize(m, K, &x)?;
+        Ok(same((m, n), |y| w.multiply(x, y), |tokens, y| self.w4a8_strip(w, 0..n, x.tokens(0..tokens), y)))
     }
 
     fn same_int4(self, operands: Operands) -> Result<bool, Box<dyn Error>> {
         // Neither rows nor codes are whole steps of a kernel.
         let (n, k) = (37, K - 1);
-        let mut numbers = Numbers::new(operands);
+        let (m, mut numbers) = (self.tokens_tried(), Numbers::new(operands));
         let codes = numbers.codes(n * k);
         // Two to a byte, and what is after the last one is the code of 0.
         let bytes = codes.chunks(k).flat_map(|row| row.chunks(2));
         let bytes = bytes.map(|two| two[0] | two.get(1).unwrap_or(&8) << 4).collect();
         let scales = (0..n).map(|_| numbers.float().abs()).collect();
         let w = QuantizedMatrixQ4::from_parts(n, k, bytes, scales)?;
-        let x = numbers.activations();
+        let x = numbers.activations(m);
         let mut buffer = ActBuf::new();
-        let x = buffer.quantize(M, k, &x[..M * k])?;
-        Ok(same(n, |y| linear_q4(x, &w, y), |tokens, y| self.int4_strip(&w, 0..n, x.tokens(0..tokens), y)))
+        let x = buffer.quantize(m, k, &x[..m * k])?;
+        Ok(same((m, n), |y| linear_q4(x, &w, y), |tokens, y| self.int4_strip(&w, 0..n, x.tokens(0..tokens), y)))
     }
 
     fn same_fallback(self, operands: Operands) -> Result<bool, Box<dyn Error>> {
         let n = 48;
-        let mut numbers = Numbers::new(operands);
-        let (codes, x) = (numbers.codes(n * K), numbers.activations());
+        let (m, mut numbers) = (self.tokens_tried(), Numbers::new(operands));
+        let (codes, x) = (numbers.codes(n * K), numbers.activations(m));
         let scales: Vec<bf16> = (0..n * (K / GROUP)).map(|_| numbers.bf16()).collect();
         let zeros: Vec<i32> = (0..n * (K / GROUP) / 8).map(|_| numbers.bits().cast_signed()).collect();
         let mut words = vec![0; n * K / 2];
         wna16::pack(n, K, &codes, &mut words)?;
         let w = wna16::Weights::new((n, K), GROUP, &words, &scales, wna16::Zeros::Packed(&zeros))?;
-        Ok(same(n, |y| w.multiply(&x, y), |tokens, y| self.wna16_strip(w, 0..n, &x[..tokens * K], y)))
+        Ok(same((m, n), |y| w.multiply(&x, y), |tokens, y| self.wna16_strip(w, 0..n, &x[..tokens * K], y)))
     }
 }
 
 /// Whether one token and all of them have the bits that are defined.
-fn same(n: usize, define: impl FnOnce(&mut [f32]), multiply: impl Fn(usize, &mut [f32])) -> bool {
-    let (mut want, mut y) = (vec![f32::NAN; M * n], vec![f32::NAN; M * n]);
+fn same((m, n): (usize, usize), define: impl FnOnce(&mut [f32]), multiply: impl Fn(usize, &mut [f32])) -> bool {
+    let (mut want, mut y) = (vec![f32::NAN; m * n], vec![f32::NAN; m * n]);
     define(&mut want);
-    [1, M].into_iter().all(|tokens| {
+    [1, m].into_iter().all(|tokens| {
         let (want, y) = (&want[..tokens * n], &mut y[..tokens * n]);
         multiply(tokens, y);
         y.iter().zip(want).all(|(y, want)| y.to_bits() == want.to_bits())
@@ -169,13 +176,14 @@ impl Numbers {
         }
     }
 
-    fn activations(&mut self) -> Vec<f32> {
+    /// `m * K` of them.
+    fn activations(&mut self, m: usize) -> Vec<f32> {
         let activation = |i: usize| match self.operands {
             Operands::Mixed => self.float(),
             Operands::Highest => 1.0,
             Operands::Lowest => [1.0, -1.0][i % 2],
         };
-        (0..M * K).map(activation).collect()
+        (0..m * K).map(activation).collect()
     }
 }
 
@@ -196,18 +204,18 @@ mod tests {
     #[test]
     fn a_single_bit_is_found() {
         let define = |y: &mut [f32]| y.fill(1.0);
-        assert!(same(3, define, |_, y| y.fill(1.0)));
-        for at in [0, M * 3 - 1] {
+        assert!(same((7, 3), define, |_, y| y.fill(1.0)));
+        for at in [0, 7 * 3 - 1] {
             let off_by_one = |_, y: &mut [f32]| {
                 y.fill(1.0);
                 if let Some(y) = y.get_mut(at) {
                     *y = 1.0_f32.next_up();
                 }
             };
-            assert!(!same(3, define, off_by_one), "{at}");
+            assert!(!same((7, 3), define, off_by_one), "{at}");
         }
         // -0 is not 0, and what is not written is not right.
-        assert!(!same(3, |y| y.fill(0.0), |_, y| y.fill(-0.0)));
-        assert!(!same(3, define, |_, _| {}));
+        assert!(!same((7, 3), |y| y.fill(0.0), |_, y| y.fill(-0.0)));
+        assert!(!same((7, 3), define, |_, _| {}));
     }
 }

@@ -12,6 +12,7 @@ use keepq_dot::{InterleavedRows, Portable, Product, Scratch, Target};
 use keepq_tinygemm::int4::QuantizedMatrixQ4;
 use keepq_tinygemm::{Acts, LayoutError, w4a8, w4a16, wna16};
 
+use crate::Amx;
 use crate::features::{Features, NAMES};
 #[cfg(target_arch = "aarch64")]
 use crate::{neon::Neon, neon_dotprod::NeonDotprod, neon_i8mm::NeonI8mm};
@@ -22,10 +23,13 @@ use crate::{
 
 /// One instruction set's kernels, proven to be there: a value exists only where the machine has its features.
 #[derive(Clone, Copy, Debug)]
-pub struct Tier(Inner);
+pub struct Tier {
+    kernels: Kernels,
+    amx: Option<Amx>,
+}
 
 #[derive(Clone, Copy, Debug)]
-enum Inner {
+enum Kernels {
     Portable,
     #[cfg(target_arch = "x86_64")]
     X86_64V3(X86_64V3),
@@ -46,25 +50,25 @@ enum Inner {
 /// Evaluates `$body` with `$target` bound to the tier's target.
 macro_rules! on_target {
     ($tier:expr, $target:ident => $body:expr) => {
-        match $tier.0 {
-            Inner::Portable => {
+        match $tier.kernels {
+            Kernels::Portable => {
                 let $target = Portable;
                 $body
             }
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3($target) => $body,
+            Kernels::X86_64V3($target) => $body,
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3AvxVnni($target) => $body,
+            Kernels::X86_64V3AvxVnni($target) => $body,
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V4($target) => $body,
+            Kernels::X86_64V4($target) => $body,
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V4Vnni($target) => $body,
+            Kernels::X86_64V4Vnni($target) => $body,
             #[cfg(target_arch = "aarch64")]
-            Inner::Neon($target) => $body,
+            Kernels::Neon($target) => $body,
             #[cfg(target_arch = "aarch64")]
-            Inner::NeonDotprod($target) => $body,
+            Kernels::NeonDotprod($target) => $body,
             #[cfg(target_arch = "aarch64")]
-            Inner::NeonI8mm($target) => $body,
+            Kernels::NeonI8mm($target) => $body,
         }
     };
 }
@@ -72,9 +76,12 @@ macro_rules! on_target {
 /// The environment variable that forces a tier.
 const VARIABLE: &str = "KEEPQ_TIER";
 
+/// The environment variable that asks for AMX.
+const AMX_VARIABLE: &str = "KEEPQ_AMX";
+
 impl Tier {
     /// The tier that every machine has.
-    pub const PORTABLE: Self = Self(Inner::Portable);
+    pub const PORTABLE: Self = Self { kernels: Kernels::Portable, amx: None };
 
     /// Tokens from which panels that [`w4a16_strip`](Self::w4a16_strip) decodes cost less than codes that are decoded where they lie, for every few
     /// tokens again (measured).
@@ -107,24 +114,25 @@ impl Tier {
 
     /// The tier with this name, where its token finds everything that it proves.
     fn with_token(name: &str) -> Option<Self> {
-        Some(Self(match name {
-            "portable" => Inner::Portable,
+        let kernels = match name {
+            "portable" => Kernels::Portable,
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v3" => Inner::X86_64V3(X86_64V3::try_new()?),
+            "x86-64-v3" => Kernels::X86_64V3(X86_64V3::try_new()?),
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v3-avxvnni" => Inner::X86_64V3AvxVnni(X86_64V3AvxVnni::try_new()?),
+            "x86-64-v3-avxvnni" => Kernels::X86_64V3AvxVnni(X86_64V3AvxVnni::try_new()?),
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v4" => Inner::X86_64V4(X86_64V4::try_new()?),
+            "x86-64-v4" => Kernels::X86_64V4(X86_64V4::try_new()?),
             #[cfg(target_arch = "x86_64")]
-            "x86-64-v4-vnni" => Inner::X86_64V4Vnni(X86_64V4Vnni::try_new()?),
+            "x86-64-v4-vnni" => Kernels::X86_64V4Vnni(X86_64V4Vnni::try_new()?),
             #[cfg(target_arch = "aarch64")]
-            "neon" => Inner::Neon(Neon::try_new()?),
+            "neon" => Kernels::Neon(Neon::try_new()?),
             #[cfg(target_arch = "aarch64")]
-            "neon-dotprod" => Inner::NeonDotprod(NeonDotprod::try_new()?),
+            "neon-dotprod" => Kernels::NeonDotprod(NeonDotprod::try_new()?),
             #[cfg(target_arch = "aarch64")]
-            "neon-i8mm" => Inner::NeonI8mm(NeonI8mm::try_new()?),
+            "neon-i8mm" => Kernels::NeonI8mm(NeonI8mm::try_new()?),
             _ => return None,
-        }))
+        };
+        Some(Self { kernels, amx: None })
     }
 
     /// The tier with this name.
@@ -138,36 +146,55 @@ impl Tier {
         Self::with_token(name).ok_or_else(|| TierError::NotHere { name: name.into() })
     }
 
-    /// The tier that `KEEPQ_TIER` names, or the best one where it is not set.
+    /// The tier that `KEEPQ_TIER` names, or the best one where it is not set; with AMX where `KEEPQ_AMX` is 1 and it can be had
+    /// ([`Amx::enable`]).
     ///
     /// # Errors
-    /// [`TierError`] as for [`from_name`](Self::from_name).
+    /// [`TierError`] as for [`from_name`](Self::from_name), and where `KEEPQ_AMX` is neither 0 nor 1. AMX that cannot be had is none: the tier runs
+    /// without it.
     pub fn from_env() -> Result<Self, TierError> {
-        match std::env::var_os(VARIABLE) {
-            None => Ok(Self::best()),
-            Some(name) => Self::from_name(&name.to_string_lossy()),
+        let tier = match std::env::var_os(VARIABLE) {
+            None => Self::best(),
+            Some(name) => Self::from_name(&name.to_string_lossy())?,
+        };
+        match std::env::var_os(AMX_VARIABLE).as_deref().map(|value| value.to_string_lossy()).as_deref() {
+            None | Some("0") => Ok(tier),
+            Some("1") => Ok(Amx::enable().map_or(tier, |amx| tier.with_amx(amx))),
+            Some(value) => Err(TierError::Switch { value: value.into() }),
         }
+    }
+
+    /// This tier, which leaves products of many tokens by W4A8 and per-channel int4 to AMX. The bits are the same.
+    #[must_use]
+    pub const fn with_amx(self, amx: Amx) -> Self {
+        Self { amx: Some(amx), ..self }
+    }
+
+    /// AMX, where the tier has it.
+    #[must_use]
+    pub const fn amx(self) -> Option<Amx> {
+        self.amx
     }
 
     /// The name, as `KEEPQ_TIER` takes it.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self.0 {
-            Inner::Portable => "portable",
+        match self.kernels {
+            Kernels::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3(_) => "x86-64-v3",
+            Kernels::X86_64V3(_) => "x86-64-v3",
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V3AvxVnni(_) => "x86-64-v3-avxvnni",
+            Kernels::X86_64V3AvxVnni(_) => "x86-64-v3-avxvnni",
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V4(_) => "x86-64-v4",
+            Kernels::X86_64V4(_) => "x86-64-v4",
             #[cfg(target_arch = "x86_64")]
-            Inner::X86_64V4Vnni(_) => "x86-64-v4-vnni",
+            Kernels::X86_64V4Vnni(_) => "x86-64-v4-vnni",
             #[cfg(target_arch = "aarch64")]
-            Inner::Neon(_) => "neon",
+            Kernels::Neon(_) => "neon",
             #[cfg(target_arch = "aarch64")]
-            Inner::NeonDotprod(_) => "neon-dotprod",
+            Kernels::NeonDotprod(_) => "neon-dotprod",
             #[cfg(target_arch = "aarch64")]
-            Inner::NeonI8mm(_) => "neon-i8mm",
+            Kernels::NeonI8mm(_) => "neon-i8mm",
         }
     }
 
@@ -289,6 +316,11 @@ impl Tier {
     /// # Panics
     /// Where there are no such rows, the activations have another k, or `y` is not `m * rows.len()` long.
     pub fn int4_strip(self, w: &QuantizedMatrixQ4, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+        crate::int4::check(w, &rows, x, y);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(amx) = self.amx_for(x) {
+            return on_target!(self, target => crate::amx::int4(amx, target, w, rows, x, y));
+        }
         on_target!(self, target => crate::int4::strip(target, w, rows, x, y));
     }
 
@@ -338,7 +370,18 @@ impl Tier {
     /// # Panics
     /// Where `rows` do not begin and end with records, the activations have another k, or `y` is not `m * rows.len()` long.
     pub fn w4a8_strip(self, w: w4a8::Weights<'_>, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+        crate::w4a8::check(w, &rows, x, y);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(amx) = self.amx_for(x) {
+            return on_target!(self, target => crate::amx::w4a8(amx, target, w, rows, x, y));
+        }
         on_target!(self, target => crate::w4a8::strip(target, w, rows, x, y));
+    }
+
+    /// AMX, where the tier has it and there are tokens enough.
+    #[cfg(target_arch = "x86_64")]
+    fn amx_for(self, x: Acts<'_>) -> Option<Amx> {
+        self.amx.filter(|_| x.m() >= Amx::TOKENS)
     }
 
     /// `y[t * n + r] = (float(Σ x · code) * scale of the token) * scale of the row`, overwritten: rows of int8 codes, above -128, with a scale
@@ -423,15 +466,19 @@ impl Tier {
 
 impl PartialEq for Tier {
     fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
+        self.name() == other.name() && self.amx == other.amx
     }
 }
 
 impl Eq for Tier {}
 
+/// The name, and `+amx` where that is beside it.
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self.amx {
+            None => f.pad(self.name()),
+            Some(_) => f.pad(&format!("{}+amx", self.name())),
+        }
     }
 }
 
@@ -448,6 +495,11 @@ pub enum TierError {
         /// The name.
         name: String,
     },
+    /// `KEEPQ_AMX` is neither 0 nor 1.
+    Switch {
+        /// What it is.
+        value: String,
+    },
 }
 
 impl fmt::Display for TierError {
@@ -455,6 +507,7 @@ impl fmt::Display for TierError {
         match self {
             Self::Unknown { name } => write!(f, "no tier is called {name:?}: there are {}", NAMES.join(", ")),
             Self::NotHere { name } => write!(f, "tier {name}: this machine lacks its instruction set"),
+            Self::Switch { value } => write!(f, "{AMX_VARIABLE}: expected 0 or 1, found {value:?}"),
         }
     }
 }

@@ -20,8 +20,8 @@ const QUADS: usize = SUM / 4;
 
 const _: () = assert!(QUADS == 8, "as many as are written out");
 
-/// See [`Tier::w4a8_strip`](crate::Tier::w4a8_strip).
-pub(crate) fn strip<T: Target>(target: T, w: Weights<'_>, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+/// That shapes fit each other, as [`Tier::w4a8_strip`](crate::Tier::w4a8_strip) says.
+pub(crate) fn check(w: Weights<'_>, rows: &Range<usize>, x: Acts<'_>, y: &[f32]) {
     let n = rows.len();
     assert!(x.k() == w.k() && y.len() == x.m() * n, "x[{},{}] and y of {} for {n} rows", x.m(), x.k(), y.len());
     assert!(
@@ -29,6 +29,11 @@ pub(crate) fn strip<T: Target>(target: T, w: Weights<'_>, rows: Range<usize>, x:
         "rows {rows:?} of {}",
         w.n()
     );
+}
+
+/// See [`Tier::w4a8_strip`](crate::Tier::w4a8_strip).
+pub(crate) fn strip<T: Target>(target: T, w: Weights<'_>, rows: Range<usize>, x: Acts<'_>, y: &mut [f32]) {
+    let n = rows.len();
     y.fill(0.0);
     if n == 0 {
         return;

@@ -16,7 +16,7 @@ fn every_tier_is_an_accelerator_whose_self_tests_pass() {
             assert_eq!(kernels.usable(path), Ok(()), "{path} on {tier}");
         }
     }
-    // There are no kernels for it.
+    // Nobody has asked for it.
     let amx = device.kernels.iter().find(|kernels| kernels.accelerator == Accelerator::Amx);
     assert!(amx.is_none_or(|amx| amx.permission == Permission::NotAsked && amx.self_tests.w4a8 == SelfTest::Absent));
     assert!(!device.int4_quality);

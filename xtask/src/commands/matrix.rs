@@ -5,8 +5,10 @@ use std::fmt;
 use anyhow::Result;
 use keepq_act::ActFormat;
 use keepq_blocks::{GgmlType, Matrix, TypeIdError, encode_row};
+use keepq_dot::Interleaved;
 use keepq_gemm::{Residency, Weight, WeightStack};
-use keepq_simd::Tier;
+use keepq_simd::{Amx, Tier};
+use keepq_tinygemm::select::PathKind;
 use serde::Serialize;
 
 use crate::columns::{Align, aligned};
@@ -30,6 +32,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 struct Support {
     tiers: &'static [&'static str],
     types: Vec<Type>,
+    four_bit: Vec<FourBit>,
+}
+
+/// A 4-bit format beside ggml's types. Kernels of it are on every tier alike.
+#[derive(Debug, Serialize)]
+struct FourBit {
+    name: &'static str,
+    activations: &'static str,
+    /// Tokens from which AMX multiplies; `None` where it does not.
+    amx_tokens: Option<usize>,
+    gaps: Vec<String>,
 }
 
 /// A type id of ggml's list.
@@ -45,6 +58,8 @@ struct Type {
     activations: Option<String>,
     /// On every tier alike: kernels are written once, and a tier compiles all of them.
     products: Products,
+    /// Whether a copy of rows side by side can be asked for.
+    interleaved: bool,
     /// Why not all is there.
     gaps: Vec<String>,
 }
@@ -77,7 +92,7 @@ impl Support {
             Err(TypeIdError::Removed { id, name }) => Some(Type::removed(id, name)),
             Err(TypeIdError::Unknown { .. }) => None,
         });
-        Self { tiers: Tier::names(), types: types.collect() }
+        Self { tiers: Tier::names(), types: types.collect(), four_bit: PathKind::ALL.map(FourBit::of).into() }
     }
 }
 
@@ -93,7 +108,7 @@ impl Type {
             Ok(_) => Products::Expanded,
             Err(_) => Products::None,
         };
-        let mut gaps = Vec::new();
+        let (interleaved, mut gaps) = (Interleaved::supports(ty), Vec::new());
         match &matrix {
             Err(_) if matches!(ty, GgmlType::Q8_1 | GgmlType::Q8_K) => gaps.push("activations, never stored".into()),
             Err(_) => gaps.push("no decoder: listed, and refused as weights".into()),
@@ -103,6 +118,12 @@ impl Type {
                 }
                 if !encode {
                     gaps.push("no encoder: only read".into());
+                }
+                if products == Products::InPlace && !interleaved {
+                    gaps.push(match ty {
+                        GgmlType::Q6_K => "not interleaved: slower than in place".into(),
+                        _ => "not interleaved: floats, nothing to unpack".into(),
+                    });
                 }
             }
         }
@@ -114,6 +135,7 @@ impl Type {
             encode,
             activations: ActFormat::for_weights(ty).map(|format| format.to_string()),
             products,
+            interleaved,
             gaps,
         }
     }
@@ -127,8 +149,23 @@ impl Type {
             encode: false,
             activations: None,
             products: Products::None,
+            interleaved: false,
             gaps: vec!["removed from ggml".into()],
         }
+    }
+}
+
+impl FourBit {
+    fn of(path: PathKind) -> Self {
+        let (name, activations) = match path {
+            PathKind::W4A16 => ("W4A16", "bf16"),
+            PathKind::W4A8 => ("W4A8", "int8"),
+            PathKind::Int4 => ("int4", "int8"),
+            PathKind::Fallback => ("wna16", "bf16"),
+        };
+        let amx_tokens = Amx::PATHS.contains(&path).then_some(Amx::TOKENS);
+        let gaps = if amx_tokens.is_none() { vec!["amx multiplies int8 alone".into()] } else { Vec::new() };
+        Self { name, activations, amx_tokens, gaps }
     }
 }
 
@@ -140,8 +177,19 @@ impl fmt::Display for Support {
             self.tiers.iter().map(|name| tier(name, cell(name))).collect::<Vec<_>>().join("  ")
         };
         let mut rows = vec![
-            ["id", "type", "block", "bytes", "decode", "encode", "activations", &tiers(&|name| name), "gaps"]
-                .map(str::to_owned),
+            [
+                "id",
+                "type",
+                "block",
+                "bytes",
+                "decode",
+                "encode",
+                "interleaved",
+                "activations",
+                &tiers(&|name| name),
+                "gaps",
+            ]
+            .map(str::to_owned),
         ];
         rows.extend(self.types.iter().map(|ty| {
             let products = match ty.products {
@@ -160,13 +208,20 @@ impl fmt::Display for Support {
                 bytes,
                 yes(ty.decode).to_owned(),
                 yes(ty.encode).to_owned(),
+                yes(ty.interleaved).to_owned(),
                 ty.activations.clone().unwrap_or("-".into()),
                 tiers(&|_| products),
                 ty.gaps.join("; "),
             ]
         }));
         let (left, right) = (Align::Left, Align::Right);
-        f.write_str(&aligned([right, left, right, right, left, left, left, left, left], &rows))
+        f.write_str(&aligned([right, left, right, right, left, left, left, left, left, left], &rows))?;
+        let mut rows = vec![["format", "activations", "every tier", "amx", "gaps"].map(str::to_owned)];
+        rows.extend(self.four_bit.iter().map(|format| {
+            let amx = format.amx_tokens.map_or("-".into(), |tokens| format!("{tokens} tokens and more"));
+            [format.name.into(), format.activations.into(), "matmul".into(), amx, format.gaps.join("; ")]
+        }));
+        write!(f, "\n{}", aligned([left; 5], &rows))
     }
 }
 
@@ -220,8 +275,12 @@ mod tests {
 
     #[test]
     fn every_gap_has_a_reason() {
-        for ty in Support::of_this_version().types {
-            let whole = ty.decode && ty.encode && ty.products == Products::InPlace;
+        let Support { types, four_bit, .. } = Support::of_this_version();
+        for format in four_bit {
+            assert_eq!(format.amx_tokens.is_some(), format.gaps.is_empty(), "{format:?}");
+        }
+        for ty in types {
+            let whole = ty.decode && ty.encode && ty.products == Products::InPlace && ty.interleaved;
             assert_eq!(whole, ty.gaps.is_empty(), "{ty:?}");
             assert_eq!(ty.products == Products::InPlace, ty.activations.is_some(), "{ty:?}");
         }

@@ -37,6 +37,7 @@ fn an_unknown_value_of_a_variable_is_named_with_it() {
     let model = synthetic().to_str().expect("text");
     for (variable, value) in [
         ("KEEPQ_TIER", "avx9"),
+        ("KEEPQ_AMX", "yes"),
         ("KEEPQ_THREADS", "some"),
         ("KEEPQ_THREADS", "0"),
         ("KEEPQ_KEEP_QUANT", "maybe"),

@@ -28,6 +28,7 @@ fn one_line_says_what_runs() {
         (&[("KEEPQ_CPU_REF", "1"), ("KEEPQ_KEEP_QUANT", "1")], "for the portable reference: "),
         (&[("KEEPQ_KEEP_QUANT", "off")], "weights expanded to bf16 [k,n]: "),
         (&[("KEEPQ_TIER", "portable")], "tier portable of portable"),
+        (&[("KEEPQ_TIER", "portable"), ("KEEPQ_AMX", "1")], "amx"),
     ] {
         let output = generate(&["--threads", "2"]).envs(variables.iter().copied()).output().expect("it starts");
         let stderr = String::from_utf8(output.stderr).expect("text");

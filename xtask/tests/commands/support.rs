@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub(crate) fn xtask<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(arguments);
-    for variable in ["KEEPQ_TIER", "KEEPQ_THREADS", "KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"] {
+    for variable in ["KEEPQ_TIER", "KEEPQ_AMX", "KEEPQ_THREADS", "KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"] {
         command.env_remove(variable);
     }
     command.env("KEEPQ_CACHE", cache());

@@ -1,6 +1,8 @@
 //! Each tier's kernels of the 4-bit paths have the bits of the definitions, whatever m, the strip and the layout.
 
 mod acts;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 mod int4;
 mod w4a16;
 mod w4a8;

@@ -115,7 +115,7 @@ fn generate(args: &Args, prompt: &[u32], gen_len: usize) -> Result<()> {
     let report = model.report();
     process::answer(&ArmRun {
         run,
-        tier: settings.driver().tier().name().to_owned(),
+        tier: settings.driver().tier().to_string(),
         weight_bytes: (report.kept_bytes + report.expanded_bytes + report.converted_bytes) as u64,
         prompt_multiply_adds: match (&contents, &selection) {
             (Contents::Gguf(_, gguf), _) => MultiplyAdds::of_prompt(gguf, report, prompt.len()),

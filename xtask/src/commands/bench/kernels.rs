@@ -104,7 +104,7 @@ pub(super) fn run(args: &Options, shared: &Shared<'_>) -> Result<()> {
     let limits = BeforeAndAfter { threads, before, after: Limits::measure(threads) };
     let programs = peers.all.iter().map(|peer| peer.process.program.clone()).collect();
     let report = Report {
-        tier: tier.name(),
+        tier: tier.to_string(),
         interleaved: args.interleaved,
         row_major: args.row_major,
         machine: machine.and_after(),

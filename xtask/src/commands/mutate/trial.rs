@@ -149,7 +149,8 @@ fn run(program: &Program, test: &str, limit: Duration) -> Result<Vec<String>> {
     // As cargo does.
     command.current_dir(&program.folder).args(split(test).1);
     // What the environment asks for would change what is tested; what tests draw by chance would change who notices.
-    for variable in ["KEEPQ_TIER", "KEEPQ_THREADS", "KEEPQ_EXECUTOR", "KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"] {
+    for variable in ["KEEPQ_TIER", "KEEPQ_AMX", "KEEPQ_THREADS", "KEEPQ_EXECUTOR", "KEEPQ_KEEP_QUANT", "KEEPQ_CPU_REF"]
+    {
         command.env_remove(variable);
     }
     command.env("PROPTEST_RNG_SEED", "1").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1").env("INSTA_UPDATE", "no");

@@ -12,7 +12,7 @@ use super::times::geometric_mean;
 
 /// All that is told.
 pub(super) struct Report {
-    pub(super) tier: &'static str,
+    pub(super) tier: String,
     /// Whether our weights are interleaved, for the types that have that.
     pub(super) interleaved: bool,
     /// Whether W4A16's have a row-major copy beside them.

@@ -30,7 +30,7 @@ struct RowLine<'r> {
     op: &'static str,
     #[serde(rename = "type")]
     ty: String,
-    tier: &'static str,
+    tier: &'r str,
     n: usize,
     k: usize,
     m: usize,
@@ -93,7 +93,7 @@ impl Report {
         Ok(text)
     }
 
-    fn line<'r>(&self, row: &'r Row) -> RowLine<'r> {
+    fn line<'r>(&'r self, row: &'r Row) -> RowLine<'r> {
         let limits = self.limits.best();
         let part = |peer: &'r PeerTimes| PeerPart {
             name: &peer.peer.name,
@@ -110,7 +110,7 @@ impl Report {
         RowLine {
             op: "matmul",
             ty: row.case.ty.to_string(),
-            tier: self.tier,
+            tier: &self.tier,
             interleaved: self.interleaved && row.case.ty.blocks().is_ok_and(Interleaved::supports),
             weight_bytes: row.case.weight_bytes(),
             row_major: self.row_major && matches!(row.case.ty, Type::FourBit(FourBit { path: PathKind::W4A16, .. })),

@@ -14,7 +14,7 @@ fn report(rows: Vec<Row>) -> Report {
         path: "libraries".to_owned(),
         about: "libggml-cpu-haswell.so; CPU : AVX2 = 1 |".to_owned(),
     }];
-    Report { tier: "x86-64-v3", interleaved: false, row_major: false, machine, programs, limits, rows }
+    Report { tier: "x86-64-v3".into(), interleaved: false, row_major: false, machine, programs, limits, rows }
 }
 
 #[test]
