@@ -115,15 +115,12 @@ macro_rules! products {
         $(#[$doc])*
         ///
         /// # Panics
-        /// Where operands have different numbers of tiles.
+        /// Where operands have different numbers of tiles, or none.
         pub(super) fn $name(&mut self, $first: [&[Tile]; 2], $second: [&[Tile]; 2], sums: &mut [[Sums; 2]; 2]) {
             let count = $first[0].len();
-            assert!([$first[1], $second[0], $second[1]].iter().all(|tiles| tiles.len() == count), "as many tiles of each");
-            if count == 0 {
-                *sums = [[Sums::ZERO; 2]; 2];
-                return;
-            }
-                // SAFETY: eight full tiles are configured (`self`). Each operand is read tile by tile, `count` of them; all four sums are written.
+            let same = [$first[1], $second[0], $second[1]].iter().all(|tiles| tiles.len() == count);
+            assert!(same && count > 0, "as many tiles of each, and some");
+            // SAFETY: eight full tiles are configured (`self`). Each operand is read tile by tile, `count` of them; all four sums are written.
             unsafe {
                 core::arch::asm!(
                     "tilezero tmm0",
