@@ -27,9 +27,11 @@ pub mod naive;
 mod output;
 mod reference;
 mod sums;
+mod tiers;
 
 pub use case::{Blessing, Case};
 pub use cases::{cases, fresh_cases};
 pub use output::Output;
 pub use reference::Reference;
 pub use sums::Sums;
+pub use tiers::{is_quick, tested_tiers};

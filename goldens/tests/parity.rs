@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use keepq_goldens::foreign::Foreign;
-use keepq_goldens::{Blessing, Case, Sums, cases};
+use keepq_goldens::{Blessing, Case, Sums, cases, is_quick, tested_tiers};
 use keepq_simd::Tier;
 
 #[test]
@@ -11,9 +11,10 @@ fn every_case_gives_its_golden_on_every_tier_and_thread_count() {
     let sums = Sums::stored();
     let mut failures = Vec::new();
     // Emulators have the time for one thread.
-    let threads: &[usize] = if std::env::var_os("KEEPQ_QUICK").is_some() { &[1] } else { &[1, 2, 4] };
+    let threads: &[usize] = if is_quick() { &[1] } else { &[1, 2, 4] };
+    let tiers = tested_tiers();
     for case in cases() {
-        for tier in Tier::available() {
+        for &tier in &tiers {
             for &threads in threads {
                 if sums.get(case.name()) != Some(&case.run(tier, threads).md5()) {
                     failures.push(format!("{} on {tier}, {threads} threads", case.name()));
@@ -22,18 +23,6 @@ fn every_case_gives_its_golden_on_every_tier_and_thread_count() {
         }
     }
     assert!(failures.is_empty(), "{} differ:\n{}", failures.len(), failures.join("\n"));
-}
-
-/// Where an emulator lacks a tier that it was to have, the test above would show nothing of it.
-#[test]
-fn required_tiers_are_there() {
-    let Ok(required) = std::env::var("KEEPQ_REQUIRE_TIERS") else {
-        println!("skipped: KEEPQ_REQUIRE_TIERS names no tiers");
-        return;
-    };
-    for name in required.split(',') {
-        Tier::from_name(name).unwrap_or_else(|error| panic!("{error}: here are {:?}", Tier::available()));
-    }
 }
 
 #[test]

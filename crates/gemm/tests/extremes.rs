@@ -5,14 +5,14 @@ use keepq_blocks::{BlockQ4_1, BlockQ8_0, F16, GgmlType, Matrix};
 use keepq_gemm::{Driver, Scratch, Serial};
 use keepq_goldens::inputs::{Floats, Weights};
 use keepq_goldens::naive::TYPES;
-use keepq_simd::Tier;
+use keepq_goldens::tested_tiers;
 
 /// 16 blocks, whose sums an f32 holds exactly.
 const K: usize = 512;
 const N: usize = 9;
 
 fn check(w: Matrix<'_>, x: f32, want: i32) {
-    for tier in Tier::available() {
+    for tier in tested_tiers() {
         for m in [1, 2, 3, 8] {
             let (mut buffer, mut y) = (ActBuf::new(), vec![f32::NAN; m * N]);
             // amax = 127: the scale is 1 and the codes are the elements.
@@ -58,7 +58,7 @@ fn every_type() {
             let w = halves.concat();
             let dots = |token: &&[f32]| w.chunks(ty.bytes).map(|row| ty.dot(row, token).to_bits()).collect::<Vec<_>>();
             let want: Vec<u32> = tokens.iter().flat_map(dots).collect();
-            for tier in Tier::available() {
+            for tier in tested_tiers() {
                 for m in [1, 2, 3, 6] {
                     let (mut buffer, mut y) = (ActBuf::new(), vec![f32::NAN; m * n]);
                     let x = tokens[..m].concat();

@@ -1,6 +1,6 @@
 //! int8 has the bits of its definition on every tier.
 
-use keepq_simd::Tier;
+use keepq_goldens::tested_tiers;
 use keepq_tinygemm::ActBuf;
 
 /// `(float(Σ x · code) ⊗ a) ⊗ s`
@@ -11,6 +11,7 @@ fn defined(codes: &[i8], scale: f32, x: &[i8], x_scale: f32) -> f32 {
 
 #[test]
 fn int8_is_the_definition_on_every_tier() {
+    let tiers = tested_tiers();
     let mut state = 1_u64;
     let mut bits = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -24,7 +25,7 @@ fn int8_is_the_definition_on_every_tier() {
             let x: Vec<f32> = (0..3 * k).map(|i| if i < k { 1.0 } else { bits() as f32 / 1e9 - 2.0 }).collect();
             let mut buffer = ActBuf::new();
             let x = buffer.quantize(3, k, &x).unwrap();
-            for tier in Tier::available() {
+            for tier in &tiers {
                 let mut y = vec![f32::NAN; 3 * n];
                 tier.int8_strip(&codes, &scales, x, &mut y);
                 for (i, y) in y.iter().enumerate() {

@@ -24,6 +24,7 @@ mod matrix;
 mod memory;
 mod model;
 mod mutate;
+mod no_std;
 mod quantize;
 mod split;
 mod support;

@@ -8,8 +8,14 @@ mod w4a16;
 mod w4a8;
 mod wna16;
 
+use std::sync::LazyLock;
+
 use half::bf16;
+use keepq_goldens::tested_tiers;
 use keepq_simd::Tier;
+
+/// Asked for once, since there are thousands of comparisons.
+static TIERS: LazyLock<Vec<Tier>> = LazyLock::new(tested_tiers);
 
 struct Random(u64);
 
@@ -49,7 +55,7 @@ fn bits(y: &[f32]) -> Vec<u32> {
 /// Compares what `strip` makes of `rows` on each tier with these rows of `want[m,n]`.
 fn compare(want: &[f32], n: usize, rows: &std::ops::Range<usize>, what: &str, strip: impl Fn(Tier, &mut [f32])) {
     let m = want.len() / n;
-    for tier in Tier::available() {
+    for &tier in TIERS.iter() {
         let mut y = vec![f32::NAN; m * rows.len()];
         strip(tier, &mut y);
         for t in 0..m {

@@ -29,29 +29,30 @@ fn sums_do_not_overflow() {
         let mut records = vec![0; packed_bytes(n, k, group).unwrap()];
         let w = pack((n, k), group, &vec![code; n * k], &scales, &zeros, &mut records).unwrap();
         let x: Vec<f32> = (0..9 * k).map(|i| if i / k % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        check(w, &x, 9);
-        check(w, &x[..k], 1);
+        check(w, &[1, 9], &x);
     }
 }
 
 fn tokens(w: Weights<'_>, random: &mut Random) {
     // Up to 4 go together.
-    for m in [0, 1, 2, 3, 4, 5, 8, 11] {
-        let mut x = random.floats(m * w.k());
-        check(w, &x, m);
-        if let Some(x) = x.last_mut() {
-            *x = f32::NAN;
-        }
-        check(w, &x, m);
-    }
+    let (counts, k) = ([0, 1, 2, 3, 4, 5, 8, 11], w.k());
+    let mut x = random.floats(11 * k);
+    check(w, &counts, &x);
+    x.iter_mut().skip(k.saturating_sub(1)).step_by(2 * k.max(1)).for_each(|x| *x = f32::NAN);
+    check(w, &counts, &x);
 }
 
-fn check(w: Weights<'_>, x: &[f32], m: usize) {
-    let (mut buffer, n) = (ActBuf::new(), w.n());
-    let x = buffer.quantize(m, w.k(), x).unwrap();
-    let mut want = vec![f32::NAN; m * n];
-    w.multiply(x, &mut want);
-    for rows in [0..n, 0..32, n - 32..n] {
-        compare(&want, n, &rows, &format!("k = {}", w.k()), |tier, y| tier.w4a8_strip(w, rows.clone(), x, y));
+/// The first of the tokens `x`, as many as `counts` has in turn, the last of which is all.
+fn check(w: Weights<'_>, counts: &[usize], x: &[f32]) {
+    let (mut buffer, n, k) = (ActBuf::new(), w.n(), w.k());
+    let most = counts[counts.len() - 1];
+    let mut want = vec![f32::NAN; most * n];
+    w.multiply(buffer.quantize(most, k, x).unwrap(), &mut want);
+    for m in counts {
+        let x = buffer.quantize(*m, k, &x[..m * k]).unwrap();
+        for rows in [0..n, 0..32, n - 32..n] {
+            let want = &want[..m * n];
+            compare(want, n, &rows, &format!("k = {k}"), |tier, y| tier.w4a8_strip(w, rows.clone(), x, y));
+        }
     }
 }

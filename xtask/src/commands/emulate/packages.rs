@@ -9,11 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::Progress;
+use super::{Missing, Progress};
 use crate::interrupt::RemovedOnInterrupt;
-
-/// The release that they are of: the first whose Bochs knows processors with AVX-VNNI.
-const RELEASE: &str = "trixie";
 
 /// Who signs it.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -22,6 +19,8 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packages {
     pub(super) folder: &'static str,
+    /// The release that they are of.
+    pub(super) release: &'static str,
     /// With all that they depend on.
     pub(super) whole: &'static [&'static str],
     /// Without what they depend on: data, and what is run in other ways than Debian's.
@@ -32,16 +31,23 @@ pub(super) struct Packages {
 
 impl Packages {
     /// The folder with everything in it, fetched unless it is there.
+    ///
+    /// # Errors
+    /// [`Missing`] where they cannot be had.
     pub(super) fn unpacked(self, folder: &Path, progress: &Progress) -> Result<PathBuf> {
         let root = folder.join(self.folder);
-        if root.is_dir() {
-            return Ok(root);
+        if !root.is_dir() {
+            self.fetch(folder, &root, progress).map_err(|error| Missing(format!("{error:#}")))?;
         }
+        Ok(root)
+    }
+
+    fn fetch(self, folder: &Path, root: &Path, progress: &Progress) -> Result<()> {
         let temporary =
             tempfile::tempdir_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
         let _interrupt = RemovedOnInterrupt::new(temporary.path());
         progress.say("asking apt for its lists");
-        let apt = Apt::new(temporary.path())?;
+        let apt = Apt::new(temporary.path(), self.release)?;
         progress.say(format!("fetching {}", [self.whole, self.alone, self.named_by].concat().join(", ")));
         let archives = apt.fetch(self)?;
         progress.say(format!("unpacking {} packages", archives.len()));
@@ -49,8 +55,7 @@ impl Packages {
         for archive in &archives {
             run(Command::new("dpkg-deb").arg("--extract").arg(archive).arg(&unfinished))?;
         }
-        fs::rename(&unfinished, &root).with_context(|| format!("cannot make the folder {}", root.display()))?;
-        Ok(root)
+        fs::rename(&unfinished, root).with_context(|| format!("cannot make the folder {}", root.display()))
     }
 }
 
@@ -74,17 +79,18 @@ pub(super) fn only(folder: &Path, start: &str) -> Result<PathBuf> {
 /// apt with files of its own.
 struct Apt {
     folder: PathBuf,
+    release: &'static str,
 }
 
 impl Apt {
-    /// Fetches the lists.
-    fn new(folder: &Path) -> Result<Self> {
+    /// Fetches the lists of a release.
+    fn new(folder: &Path, release: &'static str) -> Result<Self> {
         let mirror = mirror()?;
         for part in ["lists/partial", "cache/archives/partial", "alone"] {
             fs::create_dir_all(folder.join(part))?;
         }
         fs::write(folder.join("status"), "")?;
-        fs::write(folder.join("sources.list"), format!("deb [signed-by={KEYS}] {mirror} {RELEASE} main\n"))?;
+        fs::write(folder.join("sources.list"), format!("deb [signed-by={KEYS}] {mirror} {release} main\n"))?;
         let here = folder.display();
         fs::write(
             folder.join("apt.conf"),
@@ -101,7 +107,7 @@ impl Apt {
                  Acquire::Languages \"none\";\n"
             ),
         )?;
-        let apt = Self { folder: folder.to_owned() };
+        let apt = Self { folder: folder.to_owned(), release };
         run(apt.command("apt-get").args(["update", "-qq"]))?;
         Ok(apt)
     }
@@ -136,7 +142,7 @@ impl Apt {
             self.command("apt-cache").args(["depends", name]).output().context("apt-cache cannot be started")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let package = text.lines().find_map(|line| line.trim().strip_prefix("Depends: "));
-        package.map(str::to_owned).with_context(|| format!("{RELEASE} has no package behind {name}"))
+        package.map(str::to_owned).with_context(|| format!("{} has no package behind {name}", self.release))
     }
 
     fn command(&self, name: &str) -> Command {

@@ -1,5 +1,6 @@
 //! The test programs that emulators run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -16,19 +17,14 @@ pub(super) struct Suite {
     tests: &'static [&'static str],
 }
 
-/// What runs the kernels of each tier, shortest first. Left out are tests that need a checkout, for its snapshots, and all shapes of W4A16, which take
-/// seconds of a real machine's time: the goldens have some of them.
+/// What runs the kernels of each tier, shortest first. Left out are tests that need a checkout, for its snapshots.
 pub(super) const OF_TIERS: [Suite; 6] = [
     Suite::new("keepq-simd", "features", &["required_tiers", "the_best_tier"]),
     Suite::new("keepq-simd", "int8", &[]),
     Suite::new("keepq-gemm", "extremes", &[]),
     Suite::new("keepq-gemm", "any_bytes", &[]),
-    Suite::new(
-        "keepq-simd",
-        "tinygemm",
-        &["acts::", "int4::", "w4a8::", "wna16::", "w4a16::any", "w4a16::row", "w4a16::strips"],
-    ),
-    Suite::new("keepq-goldens", "parity", &["required_tiers", "every_case"]),
+    Suite::new("keepq-simd", "tinygemm", &[]),
+    Suite::new("keepq-goldens", "parity", &["every_case"]),
 ];
 
 /// What does not know of tiers: formats, and the portable definitions as another architecture's compiler has them.
@@ -54,8 +50,9 @@ impl Suite {
         Self { package, target, tests }
     }
 
-    pub(super) fn package(self) -> &'static str {
-        self.package
+    /// Whether it is the library's own tests.
+    fn is_library(self) -> bool {
+        self.target == self.package.replace('-', "_")
     }
 }
 
@@ -81,6 +78,29 @@ impl Program {
     pub(super) fn arguments(&self) -> Vec<&'static str> {
         self.suite.tests.iter().copied().chain(["--test-threads=1"]).collect()
     }
+}
+
+/// Builds the programs of `suites` and no others with commands `cargo test`, in the order of `suites`.
+pub(super) fn build_only(suites: &[Suite], cargo_test: impl Fn() -> Command) -> Result<Vec<Program>> {
+    // Libraries apart: where all packages' were built, the kernels would be compiled a second time.
+    let (libraries, tests): (Vec<_>, Vec<_>) = suites.iter().copied().partition(|suite| suite.is_library());
+    let mut programs = Vec::new();
+    for (suites, is_library) in [(libraries, true), (tests, false)] {
+        let mut cargo = cargo_test();
+        for package in suites.iter().map(|suite| suite.package).collect::<BTreeSet<_>>() {
+            cargo.args(["--package", package]);
+        }
+        if is_library {
+            cargo.arg("--lib");
+        } else {
+            for target in suites.iter().map(|suite| suite.target).collect::<BTreeSet<_>>() {
+                cargo.args(["--test", target]);
+            }
+        }
+        programs.extend(build(&mut cargo, &suites)?);
+    }
+    programs.sort_by_key(|program| suites.iter().position(|suite| *suite == program.suite));
+    Ok(programs)
 }
 
 /// Builds the programs of `suites` with this `cargo test`, in the order of `suites`.
@@ -144,10 +164,9 @@ mod tests {
             let name = suite.package.trim_start_matches("keepq-");
             let package = [root.join("crates").join(name), root.join(name)].into_iter().find(|path| path.is_dir());
             let package = package.expect("a crate of the workspace");
-            let is_library = suite.target == suite.package.replace('-', "_");
             let tests = package.join("tests");
             let file = [tests.join(format!("{}.rs", suite.target)), tests.join(suite.target).join("main.rs")];
-            assert!(is_library || file.iter().any(|path| path.is_file()), "{suite:?}");
+            assert!(suite.is_library() || file.iter().any(|path| path.is_file()), "{suite:?}");
         }
     }
 }

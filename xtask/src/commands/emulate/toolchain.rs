@@ -11,26 +11,46 @@ use anyhow::{Context, Result, ensure};
 use super::Progress;
 use super::packages::Packages;
 
-/// Debian's compiler with the library for AArch64.
+/// Debian's compiler with its libraries for the targets, of the first release whose compiler is new enough and has WASI's.
 const COMPILER: Packages = Packages {
     folder: "rust",
-    whole: &["libstd-rust-web-dev:amd64"],
-    alone: &["rustc-web", "libstd-rust-web-dev:arm64"],
+    release: "forky",
+    whole: &["libstd-rust-dev:amd64"],
+    alone: &["rustc:amd64", "libstd-rust-dev:arm64", "libstd-rust-dev-wasm32"],
     named_by: &[],
 };
 
-/// `cargo test` with a compiler that has `target`, and this checkout as its folder.
-///
-/// That is the project's own compiler, where its library for the target is installed (`rustup target add`); otherwise Debian's.
-pub(super) fn cargo_test(folder: &Path, target: &str, progress: &Progress) -> Result<Command> {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.current_dir(workspace()).args(["test", "--target", target]);
-    cargo.env("CARGO_TARGET_DIR", folder.join("target")).env("CARGO_PROFILE_TEST_DEBUG", "0");
-    if !asked(&["--print", "target-libdir", "--target", target])?.is_dir() {
-        let root = COMPILER.unpacked(folder, progress)?;
-        cargo.env("RUSTC", wrapper(folder, &root)?);
+/// A compiler that has the library of a target, and where it builds.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    target: &'static str,
+    folder: PathBuf,
+    /// Debian's; none where it is the project's own.
+    rustc: Option<PathBuf>,
+}
+
+impl Compiler {
+    /// The project's own, where its library for the target is installed (`rustup target add`); otherwise Debian's.
+    ///
+    /// # Errors
+    /// [`Missing`](super::Missing) where neither can be had.
+    pub(super) fn of(target: &'static str, folder: &Path, progress: &Progress) -> Result<Self> {
+        let is_installed = asked(&["--print", "target-libdir", "--target", target])?.is_dir();
+        let debian = || wrapper(folder, &COMPILER.unpacked(folder, progress)?);
+        let rustc = if is_installed { None } else { Some(debian()?) };
+        Ok(Self { target, folder: folder.join("target"), rustc })
     }
-    Ok(cargo)
+
+    /// `cargo test` for the target, with this checkout as its folder.
+    pub(super) fn cargo_test(&self) -> Command {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+        cargo.current_dir(workspace()).args(["test", "--target", self.target]);
+        cargo.env("CARGO_TARGET_DIR", &self.folder).env("CARGO_PROFILE_TEST_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+        if let Some(rustc) = &self.rustc {
+            cargo.env("RUSTC", rustc);
+        }
+        cargo
+    }
 }
 
 /// The linker that comes with the project's compiler.
