@@ -20,7 +20,8 @@ const BYTES: usize = 4096;
 fn tiers_agree() {
     let mut types = BTreeSet::new();
     let (mut finite, mut not_finite) = (0, 0);
-    for seed in 0..if is_quick() { CASES / 2 } else { CASES } {
+    let cases = if is_quick() { CASES / 2 } else { CASES };
+    for seed in 0..cases {
         let mut random = Random::new(seed);
         let bytes: Vec<u8> = (0..BYTES).map(|_| random.bits() as u8).collect();
         let problem = Problem::read(&bytes).expect("enough bytes");
@@ -31,7 +32,7 @@ fn tiers_agree() {
     }
     assert_eq!(types.len(), TYPES.len(), "{types:?}");
     // Products of NaN alone would agree whatever kernels do.
-    assert!(finite > 10_000 && not_finite > 1_000, "{finite} finite outputs, {not_finite} others");
+    assert!(finite > 40 * cases && not_finite > 4 * cases, "{finite} finite outputs, {not_finite} others");
 }
 
 #[test]
