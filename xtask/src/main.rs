@@ -23,7 +23,7 @@ use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
     api, bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate,
-    parity, quantize, sanitize, tokens, verify,
+    parity, quantize, sanitize, throughput, tokens, verify,
 };
 
 /// Developer commands of keepq
@@ -89,6 +89,8 @@ enum Command {
     Quantize(quantize::Args),
     /// Run the tests under a sanitizer
     Sanitize(sanitize::Args),
+    /// Estimate on paper how fast the loops of many tokens are on processors that this machine is not
+    Throughput(throughput::Args),
     /// Store llama.cpp's ids and choices on a model file, for `tokens`
     TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
@@ -130,6 +132,7 @@ fn main() -> ExitCode {
         Command::Plot(args) => plot::run(&args),
         Command::Quantize(args) => quantize::run(&args),
         Command::Sanitize(args) => sanitize::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
         Command::Verify(args) => verify::run(&args),

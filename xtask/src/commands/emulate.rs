@@ -7,9 +7,9 @@
 mod aarch64;
 mod bochs;
 mod cpio;
-mod packages;
+pub(super) mod packages;
 mod programs;
-mod toolchain;
+pub(super) mod toolchain;
 mod x86;
 
 use std::fs;
@@ -117,17 +117,17 @@ impl Run {
 
 /// A spinner on standard error that says what is being done.
 #[derive(Debug)]
-struct Progress(ProgressBar);
+pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")?;
         let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear).with_style(style);
         bar.enable_steady_tick(Duration::from_millis(200));
         Ok(Self(bar))
     }
 
-    fn say(&self, message: impl Into<String>) {
+    pub(super) fn say(&self, message: impl Into<String>) {
         self.0.set_message(message.into());
     }
 }

@@ -20,19 +20,19 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The folder that packages are unpacked into below the cache's, and which.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packages {
-    pub(super) folder: &'static str,
+pub(in crate::commands) struct Packages {
+    pub(in crate::commands) folder: &'static str,
     /// With all that they depend on.
-    pub(super) whole: &'static [&'static str],
+    pub(in crate::commands) whole: &'static [&'static str],
     /// Without what they depend on: data, and what is run in other ways than Debian's.
-    pub(super) alone: &'static [&'static str],
+    pub(in crate::commands) alone: &'static [&'static str],
     /// What stands for a package with a version in its name, which is fetched alone.
-    pub(super) named_by: &'static [&'static str],
+    pub(in crate::commands) named_by: &'static [&'static str],
 }
 
 impl Packages {
     /// The folder with everything in it, fetched unless it is there.
-    pub(super) fn unpacked(self, folder: &Path, progress: &Progress) -> Result<PathBuf> {
+    pub(in crate::commands) fn unpacked(self, folder: &Path, progress: &Progress) -> Result<PathBuf> {
         let root = folder.join(self.folder);
         if root.is_dir() {
             return Ok(root);
@@ -55,7 +55,7 @@ impl Packages {
 }
 
 /// A program among unpacked packages, run by their own loader with their own libraries: those of the machine may be older.
-pub(super) fn program(root: &Path, path: &str) -> Command {
+pub(in crate::commands) fn program(root: &Path, path: &str) -> Command {
     let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
     command.arg("--library-path").arg(root.join("usr/lib/x86_64-linux-gnu")).arg(root.join(path));
     command
@@ -162,7 +162,7 @@ fn mirror() -> Result<String> {
 }
 
 /// Runs a command; what it said, on one line, where it fails.
-pub(super) fn run(command: &mut Command) -> Result<()> {
+pub(in crate::commands) fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{name} cannot be started"))?;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -20,12 +20,24 @@ const COMPILER: Packages = Packages {
 };
 
 /// `cargo test` with a compiler that has `target`, and this checkout as its folder.
+pub(super) fn cargo_test(folder: &Path, target: &str, progress: &Progress) -> Result<Command> {
+    let mut cargo = cargo(folder, "test", target, progress)?;
+    cargo.env("CARGO_PROFILE_TEST_DEBUG", "0");
+    Ok(cargo)
+}
+
+/// A subcommand of cargo with a compiler that has `target`, and this checkout as its folder.
 ///
 /// That is the project's own compiler, where its library for the target is installed (`rustup target add`); otherwise Debian's.
-pub(super) fn cargo_test(folder: &Path, target: &str, progress: &Progress) -> Result<Command> {
+pub(in crate::commands) fn cargo(
+    folder: &Path,
+    subcommand: &str,
+    target: &str,
+    progress: &Progress,
+) -> Result<Command> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    cargo.current_dir(workspace()).args(["test", "--target", target]);
-    cargo.env("CARGO_TARGET_DIR", folder.join("target")).env("CARGO_PROFILE_TEST_DEBUG", "0");
+    cargo.current_dir(workspace()).args([subcommand, "--target", target]);
+    cargo.env("CARGO_TARGET_DIR", folder.join("target"));
     if !asked(&["--print", "target-libdir", "--target", target])?.is_dir() {
         let root = COMPILER.unpacked(folder, progress)?;
         cargo.env("RUSTC", wrapper(folder, &root)?);
