@@ -9,10 +9,13 @@ mod files;
 mod foreign;
 mod interrupt;
 mod model_files;
+mod packages;
+mod progress;
 mod runtime;
 mod sha256;
 mod synth;
 mod token_oracle;
+mod toolchain;
 
 use std::process::ExitCode;
 
@@ -23,7 +26,7 @@ use commands::bench::{arm_run as bench_arm, gate, peer_run as bench_peer, plot};
 use commands::quantize::llama as llama_quantize;
 use commands::{
     api, bench, emulate, excuse, fidelity, forced_logits, generate, inspect, instructions, matrix, model, mutate,
-    parity, quantize, sanitize, tokens, verify,
+    parity, quantize, sanitize, throughput, tokens, verify,
 };
 
 /// Developer commands of keepq
@@ -89,6 +92,8 @@ enum Command {
     Quantize(quantize::Args),
     /// Run the tests under a sanitizer
     Sanitize(sanitize::Args),
+    /// Estimate on paper how fast the loops of many tokens are on processors that this machine is not
+    Throughput(throughput::Args),
     /// Store llama.cpp's ids and choices on a model file, for `tokens`
     TokenOracle(commands::token_oracle::Args),
     /// Compare a model's ids and choices with llama.cpp's, and its bits on all tiers
@@ -130,6 +135,7 @@ fn main() -> ExitCode {
         Command::Plot(args) => plot::run(&args),
         Command::Quantize(args) => quantize::run(&args),
         Command::Sanitize(args) => sanitize::run(&args),
+        Command::Throughput(args) => throughput::run(&args),
         Command::TokenOracle(args) => commands::token_oracle::run(&args),
         Command::Tokens(args) => tokens::run(&args),
         Command::Verify(args) => verify::run(&args),

@@ -98,6 +98,16 @@ pub trait Target: Copy {
     /// [`SIGNED_PRODUCTS`](Self::SIGNED_PRODUCTS) the unsigned bytes are at most 127.
     fn add_products(self, sum: Self::Partial, unsigned: Self::Bytes, signed: Self::Bytes) -> Self::Partial;
 
+    /// Whether [`add_quad`](Self::add_quad) takes a token's codes as they lie, where other targets have [`splat_bytes`](Self::splat_bytes) put a quad
+    /// of them into all lanes.
+    const BY_QUAD: bool = false;
+
+    /// [`add_products`](Self::add_products) by quad `q` of a token's codes.
+    #[inline(always)]
+    fn add_quad(self, sum: Self::Partial, unsigned: Self::Bytes, x: &[i8; 32], q: usize) -> Self::Partial {
+        self.add_products(sum, unsigned, self.splat_bytes(x.as_chunks().0[q]))
+    }
+
     /// In each lane, the sum of the four products of its signed bytes; those of `b` are above -128.
     fn signed_products(self, a: Self::Bytes, b: Self::Bytes) -> Self::Partial;
 

@@ -56,3 +56,33 @@ pub(crate) unsafe fn sdot(mut sum: int32x4_t, a: uint8x16_t, b: uint8x16_t) -> i
     }
     sum
 }
+
+/// In each lane, `sum` and the products of its four signed bytes by quad `q` of `b`, which is below 4 and known where this is compiled.
+///
+/// # Safety
+/// The machine has dotprod.
+#[inline]
+#[target_feature(enable = "neon,dotprod")]
+pub(crate) unsafe fn sdot_by_quad(mut sum: int32x4_t, a: uint8x16_t, b: uint8x16_t, q: usize) -> int32x4_t {
+    macro_rules! by {
+        ($lane:literal) => {
+            // SAFETY: the caller's; nothing but registers is read or written.
+            unsafe {
+                asm!(
+                    concat!("sdot {sum:v}.4s, {a:v}.16b, {b:v}.4b[", $lane, "]"),
+                    sum = inout(vreg) sum,
+                    a = in(vreg) a,
+                    b = in(vreg) b,
+                    options(pure, nomem, nostack, preserves_flags),
+                );
+            }
+        };
+    }
+    match q {
+        0 => by!(0),
+        1 => by!(1),
+        2 => by!(2),
+        _ => by!(3),
+    }
+    sum
+}

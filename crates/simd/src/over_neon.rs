@@ -81,6 +81,20 @@ macro_rules! products_of_dotprod {
             }
         }
 
+        const BY_QUAD: bool = true;
+
+        #[inline(always)]
+        fn add_quad(self, sum: Self::Partial, unsigned: Self::Bytes, x: &[i8; 32], q: usize) -> Self::Partial {
+            let quads = self.load_codes(x)[q / 4];
+            // SAFETY: the token proves that the machine has the instruction.
+            unsafe {
+                [
+                    crate::neon_dotprod::sdot_by_quad(sum[0], unsigned[0], quads, q % 4),
+                    crate::neon_dotprod::sdot_by_quad(sum[1], unsigned[1], quads, q % 4),
+                ]
+            }
+        }
+
         #[inline(always)]
         fn signed_products(self, a: Self::Bytes, b: Self::Bytes) -> Self::Partial {
             self.add_products(self.nothing(), a, b)

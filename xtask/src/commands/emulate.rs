@@ -8,23 +8,21 @@ mod aarch64;
 mod bochs;
 mod cpio;
 mod here;
-mod packages;
 mod programs;
-mod toolchain;
 mod wasm32;
 mod x86;
 
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use serde::Serialize;
 
 use self::programs::{PORTABLE, Program};
+use crate::packages::Missing;
+use crate::progress::Progress;
 use crate::{cache, files};
 
 /// The arguments of `emulate`.
@@ -79,18 +77,6 @@ impl Model {
         ]
     }
 }
-
-/// Why there is no emulator, or no compiler for what it emulates.
-#[derive(Debug)]
-struct Missing(String);
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Missing {}
 
 /// How the tests went on a model.
 #[derive(Debug)]
@@ -158,23 +144,6 @@ impl Run {
     /// What failed, and where to read of it.
     fn failure(&self) -> String {
         format!("{}: {} failed, see {}", self.model.name, self.failures.join(", "), self.log.display())
-    }
-}
-
-/// A spinner on standard error that says what is being done.
-#[derive(Debug)]
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn new() -> Result<Self> {
-        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")?;
-        let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear).with_style(style);
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Ok(Self(bar))
-    }
-
-    fn say(&self, message: impl Into<String>) {
-        self.0.set_message(message.into());
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod mutate;
 pub(crate) mod parity;
 pub(crate) mod quantize;
 pub(crate) mod sanitize;
+pub(crate) mod throughput;
 pub(crate) mod token_oracle;
 pub(crate) mod tokens;
 pub(crate) mod verify;

@@ -3,7 +3,8 @@
 //! A lane is a row, so that there is nothing to add up across lanes, and each lane's chain is the one that defines the
 //! result. Few tokens take the codes as they lie ([`direct`]); for more of them rows are decoded once ([`panel`]).
 //!
-//! Codes are unsigned bytes with their bias left in, which the sums of activations take away again. Several products are
+//! Codes are unsigned bytes with their bias left in, which the sums of activations take away again; in panels it is taken from them where products
+//! take signed codes. Several products are
 //! added up in 16 bits before they are widened, as many as never overflow them ([`Quantized::QUADS`]); where they are widened
 //! the scale of their sub-block is multiplied in. All of that is exact, and written in the order in which registers suffice, which
 //! the compiler is held to ([`Target::settled`]): it would make trees of the sums otherwise, and spill what these need.
@@ -26,6 +27,11 @@ pub(crate) use walk::{Steps, walk};
 /// What is added to codes to make them unsigned.
 const fn bias<T: Target, B: Quantized>() -> u8 {
     if made_unsigned::<T, B>() { 128 } else { B::BIAS }
+}
+
+/// [`bias`] of the codes in a panel: they are stored without it where products take signed codes.
+const fn panel_bias<T: Target, B: Quantized>() -> u8 {
+    if T::SIGNED_PRODUCTS { 0 } else { bias::<T, B>() }
 }
 
 /// Whether signed codes are made unsigned.

@@ -3,10 +3,10 @@
 use keepq_act::Q8Rows;
 
 use super::octet::Octet;
-use super::octet_codes;
 use super::rows::Rows;
 use super::scales::Scales;
 use super::tile::{TOKENS, tile};
+use super::{bias, octet_codes, panel_bias};
 use crate::columns::eight;
 use crate::{LANES, Quantized, Target};
 
@@ -100,7 +100,11 @@ fn fill<T: Target, B: Quantized>(
             target,
             octet,
             #[inline(always)]
-            |g, q, bytes| target.store_bytes(bytes, &mut codes[g][half].0[q]),
+            |g, q, bytes| {
+                let taken = bias::<T, B>() - panel_bias::<T, B>();
+                let bytes = if taken > 0 { target.sub_bytes(bytes, taken) } else { bytes };
+                target.store_bytes(bytes, &mut codes[g][half].0[q]);
+            },
         );
         if T::TWO_TOKENS {
             join_quads(target, codes, half);

@@ -3,7 +3,7 @@
 use keepq_act::Q8Rows;
 
 use super::panel::{DEPTH, Group, Panel, ROWS};
-use super::{bias, products, quads, step, widen};
+use super::{panel_bias, products, quads, step, widen};
 use crate::columns::{eight, four};
 use crate::{LANES, Quantized, Target};
 
@@ -89,7 +89,7 @@ fn super_blocks<T: Target, B: Quantized>(
         let (codes, groups) = (&panel.codes[b * 8..][..8], &panel.groups[b * 8..][..8]);
         let x = Tokens::new::<B>(tokens, b);
         let mut offsets = [[target.splat_i32(0); 2]; TOKENS];
-        if B::HAS_MIN || bias::<T, B>() > 0 {
+        if B::HAS_MIN || panel_bias::<T, B>() > 0 {
             eight(
                 #[inline(always)]
                 |g| {
@@ -102,7 +102,7 @@ fn super_blocks<T: Target, B: Quantized>(
                 },
             );
         }
-        let mut isum = if bias::<T, B>() > 0 { offsets } else { [[target.splat_i32(0); 2]; TOKENS] };
+        let mut isum = if panel_bias::<T, B>() > 0 { offsets } else { [[target.splat_i32(0); 2]; TOKENS] };
         for g in 0..8 {
             let x = x.codes.map(|codes| &codes[g]);
             let codes = |q: usize, half: usize| target.load_bytes(&codes[g][half].0[q]);
@@ -157,8 +157,11 @@ fn small_blocks<T: Target, B: Quantized>(
     panel: &Panel<'_>,
     acc: &mut [[T::F32s; 2]; TOKENS],
 ) {
-    let sums =
-        if B::HAS_MIN || bias::<T, B>() > 0 { float_sums::<T, B>(target, tokens) } else { [[0.0; DEPTH]; TOKENS] };
+    let sums = if B::HAS_MIN || panel_bias::<T, B>() > 0 {
+        float_sums::<T, B>(target, tokens)
+    } else {
+        [[0.0; DEPTH]; TOKENS]
+    };
     for b in 0..blocks {
         let x = [&tokens[0].codes[b], &tokens[1].codes[b], &tokens[2].codes[b], &tokens[3].codes[b]];
         let mut isum = [[target.splat_i32(0); 2]; TOKENS];
@@ -169,7 +172,7 @@ fn small_blocks<T: Target, B: Quantized>(
             for t in 0..TOKENS {
                 let (x_scale, sum) = (target.splat(tokens[t].scales[b]), target.splat(sums[t][b]));
                 let mut isum = target.to_f32(isum[t][half]);
-                if bias::<T, B>() > 0 {
+                if panel_bias::<T, B>() > 0 {
                     isum = target.add(isum, sum); // exact: both are whole numbers below 2^24
                 }
                 acc[t][half] = target.add(acc[t][half], target.mul(target.mul(d, x_scale), isum));
@@ -184,7 +187,7 @@ fn small_blocks<T: Target, B: Quantized>(
 /// Of each token and block the sum of its activations, or what takes the bias of the codes away again.
 #[inline(always)]
 fn float_sums<T: Target, B: Quantized>(target: T, tokens: [Q8Rows<'_>; TOKENS]) -> [[f32; DEPTH]; TOKENS] {
-    let factor = if B::HAS_MIN { 1 } else { -i16::from(bias::<T, B>()) };
+    let factor = if B::HAS_MIN { 1 } else { -i16::from(panel_bias::<T, B>()) };
     let mut floats = [[0.0; DEPTH]; TOKENS];
     for t in 0..TOKENS {
         let (eights, rest) = tokens[t].sums.as_chunks();
@@ -245,6 +248,12 @@ fn add_products<T: Target, B: Quantized>(
             }
             let w = [codes(q, 0), codes(q, 1)];
             for t in 0..TOKENS {
+                if T::BY_QUAD {
+                    for half in 0..2 {
+                        sum[t][half] = target.settled(target.add_quad(sum[t][half], w[half], x[t], q));
+                    }
+                    continue;
+                }
                 let x = target.splat_bytes(x[t].as_chunks().0[q]);
                 for half in 0..2 {
                     sum[t][half] = products::<T, B>(target, sum[t][half], w[half], x);

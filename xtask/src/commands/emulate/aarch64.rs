@@ -5,10 +5,11 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::packages::Packages;
 use super::programs::{self, OF_TIERS, PORTABLE};
-use super::toolchain::{self, Compiler};
-use super::{Model, Progress, Run, here};
+use super::{Model, Run, here};
+use crate::packages::Packages;
+use crate::progress::Progress;
+use crate::toolchain::{self, Compiler};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 

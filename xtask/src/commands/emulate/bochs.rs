@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::packages::{only, program, run};
+use crate::packages::{only, program, run};
 
 /// What the machine says last, before its results.
 const END: &str = "EMULATED-RESULT: ";

@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use rayon::prelude::*;
 
 use super::programs::Program;
-use super::{Model, Progress, Run, log};
+use super::{Model, Run, log};
+use crate::progress::Progress;
 
 /// How a program went.
 struct Outcome {

@@ -6,8 +6,10 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use super::programs::{self, OF_TIERS, PORTABLE};
-use super::toolchain::{self, Compiler};
-use super::{Missing, Model, Progress, Run, here};
+use super::{Model, Run, here};
+use crate::packages::Missing;
+use crate::progress::Progress;
+use crate::toolchain::{self, Compiler};
 
 const TARGET: &str = "wasm32-wasip1";
 

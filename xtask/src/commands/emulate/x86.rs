@@ -13,10 +13,13 @@ use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
 
 use super::cpio::Archive;
-use super::packages::{Packages, run as run_command};
 use super::programs::{self, OF_TIERS, Program};
-use super::{Missing, Model, Progress, Run, bochs, log, toolchain};
+use super::{Model, Run, bochs, log};
 use crate::interrupt::RemovedOnInterrupt;
+use crate::packages::Missing;
+use crate::packages::{Packages, run as run_command};
+use crate::progress::Progress;
+use crate::toolchain;
 
 /// The processors, by the names that Bochs gives them: for each tier one that has no more than it needs.
 pub(super) const MODELS: [Model; 4] = [

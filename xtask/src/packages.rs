@@ -3,38 +3,51 @@
 //! apt works on files of its own in a temporary folder, so that neither the machine's sources nor what is installed changes, and
 //! nobody needs to be root.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Missing, Progress};
 use crate::interrupt::RemovedOnInterrupt;
+use crate::progress::Progress;
 
 /// Who signs it.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The folder that packages are unpacked into below the cache's, and which.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packages {
-    pub(super) folder: &'static str,
+pub(crate) struct Packages {
+    pub(crate) folder: &'static str,
     /// The release that they are of.
-    pub(super) release: &'static str,
+    pub(crate) release: &'static str,
     /// With all that they depend on.
-    pub(super) whole: &'static [&'static str],
+    pub(crate) whole: &'static [&'static str],
     /// Without what they depend on: data, and what is run in other ways than Debian's.
-    pub(super) alone: &'static [&'static str],
+    pub(crate) alone: &'static [&'static str],
     /// What stands for a package with a version in its name, which is fetched alone.
-    pub(super) named_by: &'static [&'static str],
+    pub(crate) named_by: &'static [&'static str],
 }
+
+/// Why there is no emulator, analyzer or compiler.
+#[derive(Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
 
 impl Packages {
     /// The folder with everything in it, fetched unless it is there.
     ///
     /// # Errors
     /// [`Missing`] where they cannot be had.
-    pub(super) fn unpacked(self, folder: &Path, progress: &Progress) -> Result<PathBuf> {
+    pub(crate) fn unpacked(self, folder: &Path, progress: &Progress) -> Result<PathBuf> {
         let root = folder.join(self.folder);
         if !root.is_dir() {
             self.fetch(folder, &root, progress).map_err(|error| Missing(format!("{error:#}")))?;
@@ -60,14 +73,14 @@ impl Packages {
 }
 
 /// A program among unpacked packages, run by their own loader with their own libraries: those of the machine may be older.
-pub(super) fn program(root: &Path, path: &str) -> Command {
+pub(crate) fn program(root: &Path, path: &str) -> Command {
     let mut command = Command::new(root.join("usr/lib64/ld-linux-x86-64.so.2"));
     command.arg("--library-path").arg(root.join("usr/lib/x86_64-linux-gnu")).arg(root.join(path));
     command
 }
 
 /// The only file in `folder` whose name begins so.
-pub(super) fn only(folder: &Path, start: &str) -> Result<PathBuf> {
+pub(crate) fn only(folder: &Path, start: &str) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut found =
         entries.filter_map(Result::ok).filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
@@ -157,7 +170,7 @@ fn mirror() -> Result<String> {
     let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let release = system.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let (true, Some(release)) = (system.lines().any(|line| line == "ID=debian"), release) else {
-        bail!("the emulators come from Debian's packages, and this system is not Debian");
+        bail!("this comes from Debian's packages, and this system is not Debian");
     };
     ensure!(Path::new(KEYS).exists(), "there is no {KEYS}, by which Debian's packages are known");
     let mut apt = Command::new("apt-get");
@@ -168,7 +181,7 @@ fn mirror() -> Result<String> {
 }
 
 /// Runs a command; what it said, on one line, where it fails.
-pub(super) fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{name} cannot be started"))?;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::Progress;
-use super::packages::Packages;
+use crate::packages::Packages;
+use crate::progress::Progress;
 
 /// Debian's compiler with its libraries for the targets, of the first release whose compiler is new enough and has WASI's.
 const COMPILER: Packages = Packages {
@@ -22,7 +22,7 @@ const COMPILER: Packages = Packages {
 
 /// A compiler that has the library of a target, and where it builds.
 #[derive(Debug)]
-pub(super) struct Compiler {
+pub(crate) struct Compiler {
     target: &'static str,
     folder: PathBuf,
     /// Debian's; none where it is the project's own.
@@ -33,19 +33,26 @@ impl Compiler {
     /// The project's own, where its library for the target is installed (`rustup target add`); otherwise Debian's.
     ///
     /// # Errors
-    /// [`Missing`](super::Missing) where neither can be had.
-    pub(super) fn of(target: &'static str, folder: &Path, progress: &Progress) -> Result<Self> {
+    /// [`Missing`](crate::packages::Missing) where neither can be had.
+    pub(crate) fn of(target: &'static str, folder: &Path, progress: &Progress) -> Result<Self> {
         let is_installed = asked(&["--print", "target-libdir", "--target", target])?.is_dir();
         let debian = || wrapper(folder, &COMPILER.unpacked(folder, progress)?);
         let rustc = if is_installed { None } else { Some(debian()?) };
         Ok(Self { target, folder: folder.join("target"), rustc })
     }
 
-    /// `cargo test` for the target, with this checkout as its folder.
-    pub(super) fn cargo_test(&self) -> Command {
+    /// `cargo test` for the target.
+    pub(crate) fn cargo_test(&self) -> Command {
+        let mut cargo = self.cargo("test");
+        cargo.env("CARGO_PROFILE_TEST_DEBUG", "0");
+        cargo
+    }
+
+    /// A subcommand of cargo for the target, with this checkout as its folder.
+    pub(crate) fn cargo(&self, subcommand: &str) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo.current_dir(workspace()).args(["test", "--target", self.target]);
-        cargo.env("CARGO_TARGET_DIR", &self.folder).env("CARGO_PROFILE_TEST_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+        cargo.current_dir(workspace()).args([subcommand, "--target", self.target]);
+        cargo.env("CARGO_TARGET_DIR", &self.folder).env("CARGO_INCREMENTAL", "0");
         if let Some(rustc) = &self.rustc {
             cargo.env("RUSTC", rustc);
         }
@@ -54,7 +61,7 @@ impl Compiler {
 }
 
 /// The linker that comes with the project's compiler.
-pub(super) fn linker() -> Result<PathBuf> {
+pub(crate) fn linker() -> Result<PathBuf> {
     let libraries = asked(&["--print", "target-libdir"])?;
     let linker = libraries.with_file_name("bin").join("rust-lld");
     ensure!(linker.is_file(), "there is no linker {}", linker.display());
@@ -62,7 +69,7 @@ pub(super) fn linker() -> Result<PathBuf> {
 }
 
 /// The checkout.
-pub(super) fn workspace() -> &'static Path {
+pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
