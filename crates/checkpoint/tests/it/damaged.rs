@@ -190,6 +190,10 @@ fn texts_of_a_file_stay_on_one_short_line() {
         model(folder, &format!(r#"{{"w.scales":{{"dtype":{text},"shape":[],"data_offsets":[0,0]}}}}"#));
     });
     say("a key of the header", &|folder| model(folder, &format!(r#"{{"w.scales":{{{text}:0}}}}"#)));
+    say("a tensor twice", &|folder| {
+        let tensor = r#""w.g_idx":{"dtype":"I32","shape":[0],"data_offsets":[0,0]}"#;
+        model(folder, &format!("{{{tensor},{tensor}}}"));
+    });
     say("a tensor", &|folder| {
         model(folder, &format!(r#"{{{text}:{{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}}}"#))
     });
