@@ -8,6 +8,8 @@ use keepq_tinygemm::LayoutError;
 use keepq_tinygemm::w4a16::PackedError;
 
 /// Why a checkpoint was not opened, or weights not read, converted or made.
+///
+/// `Display` escapes and shortens what it quotes of a file: whatever that holds, an error is one line.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CheckpointError {
@@ -143,49 +145,89 @@ pub enum CheckpointError {
     },
 }
 
+/// `text` in quotes, control characters escaped, shortened to 80 characters.
+fn quoted(text: &str) -> String {
+    const MAX: usize = 80;
+    match text.char_indices().nth(MAX) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
+    }
+}
+
+/// What others say of a file, which may quote any of it: on one line, control characters escaped, shortened to 200 characters.
+fn one_line(text: &str) -> String {
+    const MAX: usize = 200;
+    let mut line = String::new();
+    for letter in text.chars().take(MAX) {
+        match letter {
+            '"' | '\'' | '\\' => line.push(letter),
+            _ => line.extend(letter.escape_debug()),
+        }
+    }
+    if text.chars().nth(MAX).is_some() {
+        line.push('…');
+    }
+    line
+}
+
 impl fmt::Display for CheckpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => error.fmt(f),
-            Self::Malformed { file, message } => write!(f, "{}: {message}", file.display()),
+            Self::Malformed { file, message } => write!(f, "{}: {}", file.display(), one_line(message)),
             Self::NoModel { folder } => write!(
                 f,
                 "{}: neither model.safetensors nor model.safetensors.index.json is in this folder",
                 folder.display()
             ),
             Self::FileName { file, name } => {
-                write!(f, "{}: {name:?} is no name of a file beside it", file.display())
+                write!(f, "{}: {} is no name of a file beside it", file.display(), quoted(name))
             }
             Self::Index { tensor, file } => {
-                write!(f, "{}: the index and the file disagree about tensor {tensor:?}", file.display())
+                write!(f, "{}: the index and the file disagree about tensor {}", file.display(), quoted(tensor))
             }
-            Self::Key { key, found, expected } => write!(f, "key {key:?}: expected {expected}, found {found}"),
-            Self::MissingTensor { tensor } => write!(f, "tensor {tensor:?} is missing"),
+            Self::Key { key, found, expected } => {
+                write!(f, "key {key:?}: expected {expected}, found {}", one_line(found))
+            }
+            Self::MissingTensor { tensor } => write!(f, "tensor {} is missing", quoted(tensor)),
             Self::Elements { tensor, found, expected } => {
-                write!(f, "tensor {tensor:?}: expected elements of {expected}, found {found}")
+                write!(f, "tensor {}: expected elements of {expected}, found {found}", quoted(tensor))
             }
             Self::Shape { tensor, found, expected } => {
-                write!(f, "tensor {tensor:?}: expected shape {expected}, found {found:?}")
+                write!(
+                    f,
+                    "tensor {}: expected shape {expected}, found {}",
+                    quoted(tensor),
+                    one_line(&format!("{found:?}"))
+                )
             }
             Self::GroupIndex { tensor, channel, found, groups } => {
-                write!(f, "tensor {tensor:?}: channel {channel}: expected a group below {groups}, found {found}")
+                write!(
+                    f,
+                    "tensor {}: channel {channel}: expected a group below {groups}, found {found}",
+                    quoted(tensor)
+                )
             }
             Self::UnevenGroups { tensor, group, found, expected } => {
-                write!(f, "tensor {tensor:?}: group {group}: expected {expected} channels, found {found}")
+                write!(f, "tensor {}: group {group}: expected {expected} channels, found {found}", quoted(tensor))
             }
             Self::NotFinite { tensor, row, column } => {
-                write!(f, "tensor {tensor:?}: row {row}, column {column}: not a finite number")
+                write!(f, "tensor {}: row {row}, column {column}: not a finite number", quoted(tensor))
             }
             Self::ScaleOverflow { tensor, row, column } => {
-                write!(f, "tensor {tensor:?}: row {row}, column {column}: no scale of the format is large enough")
+                write!(
+                    f,
+                    "tensor {}: row {row}, column {column}: no scale of the format is large enough",
+                    quoted(tensor)
+                )
             }
-            Self::Layout { tensor, error } => write!(f, "tensor {tensor:?}: {error}"),
-            Self::Packed { tensor, error } => write!(f, "tensor {tensor:?}: {error}"),
+            Self::Layout { tensor, error } => write!(f, "tensor {}: {error}", quoted(tensor)),
+            Self::Packed { tensor, error } => write!(f, "tensor {}: {error}", quoted(tensor)),
             Self::Path { tensor, found, wanted } => {
-                write!(f, "tensor {tensor:?}: {found} cannot be multiplied as {wanted}")
+                write!(f, "tensor {}: {found} cannot be multiplied as {wanted}", quoted(tensor))
             }
             Self::NoMemory { tensor, bytes } => {
-                write!(f, "tensor {tensor:?}: there is no memory for {bytes} bytes of converted weights")
+                write!(f, "tensor {}: there is no memory for {bytes} bytes of converted weights", quoted(tensor))
             }
         }
     }

@@ -145,14 +145,31 @@ fn read_index(path: &Path) -> Result<(Vec<String>, HashMap<String, usize>), Chec
     Ok((names.into_iter().map(str::to_owned).collect(), index))
 }
 
-/// Whether a name stays in the folder.
+/// Whether a name stays in the folder, and can be shown.
 fn is_file_name(name: &str) -> bool {
     let mut components = Path::new(name).components();
-    matches!((components.next(), components.next()), (Some(Component::Normal(_)), None)) && !name.contains('\\')
+    let is_one = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    is_one && !name.contains(|letter: char| letter == '\\' || letter.is_control())
 }
 
 fn parse_file(source: &Source) -> Result<SafeTensors<'_>, CheckpointError> {
-    SafeTensors::deserialize(source.as_bytes()).map_err(|error| malformed(source.path(), &error))
+    SafeTensors::deserialize(source.as_bytes()).map_err(|error| match not_safetensors(source.as_bytes()) {
+        Some(hint) => malformed(source.path(), &format_args!("{error} ({hint})")),
+        None => malformed(source.path(), &error),
+    })
+}
+
+/// What is often found in the place of a file of tensors, by its start.
+fn not_safetensors(file: &[u8]) -> Option<&'static str> {
+    const PAGE: &str = "a web page: the download was refused or redirected";
+    const HINTS: [(&[u8], &str); 5] = [
+        (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself with `git lfs pull`"),
+        (b"<!", PAGE),
+        (b"<html", PAGE),
+        (b"PK\x03\x04", "a ZIP archive, perhaps a PyTorch checkpoint: convert it to safetensors"),
+        (b"GGUF", "a GGUF file"),
+    ];
+    HINTS.iter().find(|(start, _)| file.starts_with(start)).map(|&(_, hint)| hint)
 }
 
 fn malformed(file: &Path, error: &dyn std::fmt::Display) -> CheckpointError {

@@ -73,6 +73,11 @@ pub enum ModelError {
     },
 }
 
+/// The start of what a file holds, as much as a line of text should show of it.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,7 +104,11 @@ impl fmt::Display for ModelError {
                 write!(f, "tensor {tensor:?}: there is no memory for a copy of {bytes} bytes")
             }
             Self::Unused { tensor } => {
-                write!(f, "tensor {tensor:?} has no place in this architecture as implemented: results would be wrong")
+                write!(
+                    f,
+                    "tensor {:?} has no place in this architecture as implemented: results would be wrong",
+                    shown(tensor)
+                )
             }
         }
     }

@@ -54,6 +54,7 @@ impl Sanitizer {
                 "keepq-simd",
                 "keepq-gemm",
                 "keepq-gguf",
+                "keepq-checkpoint",
                 "keepq-decoder",
             ],
             Self::Thread => &["keepq-gemm", "keepq-decoder"],

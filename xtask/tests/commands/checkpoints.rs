@@ -186,6 +186,24 @@ fn damaged_checkpoints_are_refused_in_one_line() {
             let file = fs::OpenOptions::new().write(true).open(folder.join("model.safetensors")).expect("a file");
             file.set_len(file.metadata().expect("a file").len() - 4096).expect("a shorter file");
         }),
+        damaged(&|folder| fs::write(folder.join("model.safetensors"), "version https://git-lfs").expect("a file")),
+        damaged(&|folder| fs::write(folder.join("model.safetensors"), [0xff; 64]).expect("a file")),
+        // The first scale of a matrix becomes a NaN.
+        damaged(&|folder| {
+            let path = folder.join("model.safetensors");
+            let mut bytes = fs::read(&path).expect("a file");
+            let header = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
+            let json: Value = serde_json::from_slice(&bytes[8..header]).expect("JSON");
+            let scales = &json["model.layers.3.mlp.up_proj.scales"]["data_offsets"][0];
+            let at = header + scales.as_u64().expect("a place") as usize;
+            bytes[at..at + 2].fill(0xff);
+            fs::write(path, bytes).expect("a file");
+        }),
+        damaged(&|folder| {
+            fs::rename(folder.join("model.safetensors"), folder.join("one.safetensors")).expect("a file");
+            let index = r#"{"weight_map": {"lm_head.scales": "../one.safetensors"}}"#;
+            fs::write(folder.join("model.safetensors.index.json"), index).expect("a file");
+        }),
         damaged(&replaced("config.json", "\"bits\": 4", "\"bits\": 3")),
         damaged(&replaced("config.json", "\"group_size\": 32", "\"group_size\": 64")),
         damaged(&replaced("config.json", "\"num_hidden_layers\": 8", "\"num_hidden_layers\": 9")),

@@ -56,6 +56,15 @@ fn a_full_disk_leaves_nothing_of_a_model_that_is_made() {
 }
 
 #[test]
+fn a_full_disk_leaves_nothing_of_a_checkpoint() {
+    let folder = temporary_folder();
+    let mut command = xtask(["quantize", "--type=gptq", "--group=32", "--from"]);
+    let line = refusal(&mut limited("-f 64", command.arg(synthetic()).arg("--out").arg(folder.path().join("out"))));
+    assert!(line.ends_with("File too large (os error 27)"), "{line}");
+    assert!(names_in(folder.path()).is_empty());
+}
+
+#[test]
 fn an_interrupted_model_leaves_nothing() {
     let folder = temporary_folder();
     for milliseconds in [50, 300, 1000] {

@@ -1,8 +1,10 @@
 //! `xtask generate`.
 
+use keepq_gguf::Source;
+use keepq_gguf::write::Writer;
 use serde_json::Value;
 
-use crate::support::{printed, synthetic, xtask};
+use crate::support::{printed, synthetic, temporary_folder, xtask};
 
 fn generate(more: &[&str]) -> std::process::Command {
     let model = synthetic().to_str().expect("text");
@@ -43,4 +45,31 @@ fn a_seed_gives_the_same_text_on_any_number_of_threads() {
     };
     assert_eq!(drawn("7", "1"), drawn("7", "2"));
     assert_ne!(drawn("7", "1"), drawn("8", "1"));
+}
+
+/// Tensors that begin at odd addresses, as an alignment of 1 allows, are multiplied where they are.
+#[test]
+fn an_alignment_of_one_changes_nothing() {
+    let source = Source::map(synthetic()).expect("a file");
+    let gguf = source.parse().expect("a GGUF file");
+    let folder = temporary_folder();
+    let path = folder.path().join("model.gguf");
+    // Whether the header ends on an even byte depends on the length of a text.
+    let odd = ["", "a"].into_iter().find(|text| {
+        let mut writer = Writer::new();
+        writer.put("general.alignment", 1_u32).expect("a key");
+        writer.put("a.text", *text).expect("a key");
+        gguf.metadata().for_each(|(key, value)| writer.put(key, value).expect("a key"));
+        for tensor in gguf.tensors() {
+            let (ty, data) = (tensor.ty().expect("a known type"), tensor.data().expect("its bytes"));
+            writer.tensor(tensor.name(), ty, tensor.dims(), data).expect("a tensor");
+        }
+        writer.write_file(&path).expect("a written file");
+        let source = Source::map(&path).expect("a file");
+        let tensors = source.parse().expect("a GGUF file");
+        tensors.tensors().iter().all(|tensor| tensor.data().expect("its bytes").as_ptr().addr() % 2 == 1)
+    });
+    assert!(odd.is_some(), "a header of an odd length");
+    let mut command = xtask(["generate", "--prompt", "The weights stay", "--tokens", "12", "--model"]);
+    assert_eq!(printed(command.arg(&path)), printed(&mut generate(&[])));
 }

@@ -7,12 +7,14 @@ mod dependencies;
 #[cfg(target_os = "linux")]
 mod faults;
 mod fidelity;
+mod fuzz_seeds;
 mod gate;
 mod generate;
 #[path = "../../../crates/gguf/tests/it/hostile/mod.rs"]
 mod hostile;
 mod hostile_classes;
 mod hostile_files;
+mod hostile_models;
 mod hostile_sets;
 mod inspect;
 mod instructions;

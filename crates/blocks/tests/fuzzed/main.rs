@@ -12,7 +12,7 @@ fn inputs_that_are_kept() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/encode");
     let inputs = fs::read_dir(folder).expect("a folder");
     let count = inputs.map(|input| coding::check(&fs::read(input.expect("an entry").path()).expect("a file"))).count();
-    assert!(count > 50, "{count} inputs");
+    assert!(count >= 20, "{count} inputs");
 }
 
 #[test]

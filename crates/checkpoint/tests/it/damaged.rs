@@ -118,6 +118,10 @@ fn damaged_files() {
     say("no model", &|folder| std::fs::remove_file(model(folder)).unwrap());
     say("empty", &|folder| write(folder, "model.safetensors", b""));
     say("a page", &|folder| write(folder, "model.safetensors", b"<!DOCTYPE html><html><body>404</body></html>"));
+    say("a pointer", &|folder| {
+        write(folder, "model.safetensors", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    });
+    say("an archive", &|folder| write(folder, "model.safetensors", b"PK\x03\x04\x14\0\0\0\x08\x08"));
     say("a header of 2^63", &|folder| write(folder, "model.safetensors", &(1_u64 << 63).to_le_bytes()));
     say("a header beyond the end", &|folder| write(folder, "model.safetensors", &[99, 0, 0, 0, 0, 0, 0, 0, b'{']));
     say("cut off", &|folder| {
@@ -157,5 +161,66 @@ fn damaged_files() {
         map["w.scales"] = json!("two.safetensors");
         index(folder, map);
     });
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// A safetensors file with this header and no data.
+fn header(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
+}
+
+#[test]
+fn texts_of_a_file_stay_on_one_short_line() {
+    let (config, tensors) = made(Method::Gptq(ZeroPoints::LessOne));
+    let mut lines = Vec::new();
+    let mut say = |what: &str, change: &dyn Fn(&Folder)| {
+        let folder = Folder::new(&config, &tensors);
+        change(&folder);
+        lines.push(format!("{what}: {}", outcome(&folder)));
+    };
+    let write = |folder: &Folder, file: &str, text: &str| std::fs::write(folder.path().join(file), text).unwrap();
+    let model = |folder: &Folder, text: &str| {
+        std::fs::write(folder.path().join("model.safetensors"), header(text)).unwrap();
+    };
+    // Clears a terminal, turns the direction of text, goes on for long.
+    let odd = format!("\n\u{1b}[2J\u{9b}\u{202e}{}", "x".repeat(100_000));
+    let text = json!(odd);
+
+    say("a type", &|folder| {
+        model(folder, &format!(r#"{{"w.scales":{{"dtype":{text},"shape":[],"data_offsets":[0,0]}}}}"#));
+    });
+    say("a key of the header", &|folder| model(folder, &format!(r#"{{"w.scales":{{{text}:0}}}}"#)));
+    say("a tensor twice", &|folder| {
+        let tensor = r#""w.g_idx":{"dtype":"I32","shape":[0],"data_offsets":[0,0]}"#;
+        model(folder, &format!("{{{tensor},{tensor}}}"));
+    });
+    say("a tensor", &|folder| {
+        model(folder, &format!(r#"{{{text}:{{"dtype":"F32","shape":[1],"data_offsets":[0,0]}}}}"#))
+    });
+    say("a shape", &|folder| {
+        let shape = json!(vec![1; 1000]);
+        let mut file = header(&format!(r#"{{"w.qweight":{{"dtype":"I32","shape":{shape},"data_offsets":[0,4]}}}}"#));
+        file.extend([0; 4]);
+        std::fs::write(folder.path().join("model.safetensors"), file).unwrap();
+    });
+    say("a value of the configuration", &|folder| {
+        write(folder, "config.json", &json!({ "quantization_config": { "quant_method": odd } }).to_string());
+    });
+    say("a configuration that is none", &|folder| write(folder, "config.json", &text.to_string()));
+    say("a name in an index", &|folder| {
+        std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+        write(folder, "model.safetensors.index.json", &json!({ "weight_map": { "w.scales": odd } }).to_string());
+    });
+    say("a tensor of an index", &|folder| {
+        std::fs::rename(folder.path().join("model.safetensors"), folder.path().join("one.safetensors")).unwrap();
+        let map = json!({ "weight_map": { odd.as_str(): "one.safetensors" } });
+        write(folder, "model.safetensors.index.json", &map.to_string());
+    });
+    for line in &lines {
+        assert!(
+            !line.contains(|letter: char| letter.is_control() || letter == '\u{202e}') && line.len() < 1000,
+            "{line}"
+        );
+    }
     insta::assert_snapshot!(lines.join("\n"));
 }

@@ -3,6 +3,7 @@
 use keepq_dot::rows::RopePairs;
 use serde_json::{Map, Value, json};
 
+use crate::error::shown;
 use crate::{Architecture, Config, Local, ModelError, Rope};
 
 /// No published model comes near; what says more is damaged, and sizes computed from it would overflow.
@@ -268,7 +269,9 @@ impl<'a> Keys<'a> {
     }
 
     fn error(&self, key: &str, expected: &'static str) -> ModelError {
-        let found = self.value(key).map_or("nothing".into(), Value::to_string);
+        let found = self
+            .value(key)
+            .map_or("nothing".into(), |value| shown(&value.to_string()).replace(char::is_control, "\u{fffd}"));
         ModelError::Key { key: key.into(), found, expected }
     }
 }

@@ -7,7 +7,8 @@ use super::spm::Spm;
 use super::token_table::TextIds;
 use super::tokens::Tokens;
 use super::vocabulary::{Vocabulary, models};
-use super::{Special, TokenizerError, shown};
+use super::{Special, TokenizerError};
+use crate::error::shown;
 
 /// What `tokenizer.ggml.model` and `tokenizer.ggml.pre` ask for.
 #[derive(Clone, Copy, Debug)]

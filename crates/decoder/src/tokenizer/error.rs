@@ -68,11 +68,6 @@ pub enum TokenizerError {
     },
 }
 
-/// The start of a string from a file, as much as a line of text should show of it.
-pub(super) fn shown(text: &str) -> String {
-    text.chars().take(80).collect()
-}
-
 impl From<GgufError> for TokenizerError {
     fn from(error: GgufError) -> Self {
         Self::Metadata(error)

@@ -42,7 +42,6 @@ pub use vocabulary::{TokenType, Vocabulary};
 
 use bpe::Bpe;
 use encoder::{Encoder, Rules};
-use error::shown;
 use spm::Spm;
 use tokens::Tokens;
 use vocabulary::keys;

@@ -12,7 +12,8 @@
 
 use regex::Regex;
 
-use super::error::{TokenizerError, shown};
+use super::error::TokenizerError;
+use crate::error::shown;
 
 /// The Unicode version of llama.cpp's character tables.
 const UNICODE_VERSION: &str = "15.1";

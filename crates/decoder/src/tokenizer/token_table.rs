@@ -6,9 +6,9 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::TokenizerError;
-use super::error::shown;
 use super::tokens::Tokens;
 use super::vocabulary::TokenType;
+use crate::error::shown;
 
 /// The id of every text.
 #[derive(Debug)]

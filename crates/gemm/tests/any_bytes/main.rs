@@ -1,9 +1,11 @@
 //! Any bytes are weights: every tier makes the same of them, whatever the activations are. The fuzz target `matmul` asks the same of
-//! bytes that are looked for; here they come from a generator.
+//! bytes that are looked for; here they are those that it kept, and a generator's.
 
 mod problem;
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use keepq_goldens::inputs::Random;
 use keepq_goldens::is_quick;
@@ -33,6 +35,17 @@ fn tiers_agree() {
     assert_eq!(types.len(), TYPES.len(), "{types:?}");
     // Products of NaN alone would agree whatever kernels do.
     assert!(finite > 40 * cases && not_finite > 4 * cases, "{finite} finite outputs, {not_finite} others");
+}
+
+#[test]
+fn inputs_that_are_kept() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/matmul");
+    let inputs = fs::read_dir(folder).expect("a folder").map(|input| {
+        let bytes = fs::read(input.expect("an entry").path()).expect("a file");
+        Problem::read(&bytes).expect("enough bytes").check();
+    });
+    let count = inputs.count();
+    assert!(count >= 20, "{count} inputs");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod fuzzed;
 mod hostile;
 mod legal;
+#[cfg(target_os = "linux")]
+mod linear;
 mod malformed;
 mod memory;
 mod properties;

@@ -38,19 +38,19 @@ fn any_bytes() {
             walk(&gguf);
         }
     });
-    assert!(inputs > 50, "{inputs} inputs");
+    assert!(inputs >= 20, "{inputs} inputs");
 }
 
 #[test]
 fn files_made_of_fields() {
     let inputs = replay("gguf_made", |bytes| structure::<Made<'_>>(bytes).iter().for_each(Made::check));
-    assert!(inputs > 50, "{inputs} inputs");
+    assert!(inputs >= 20, "{inputs} inputs");
 }
 
 #[test]
 fn sets_made_of_files() {
     let inputs = replay("split_set", |bytes| structure::<MadeSet<'_>>(bytes).iter().for_each(MadeSet::check));
-    assert!(inputs > 50, "{inputs} inputs");
+    assert!(inputs >= 20, "{inputs} inputs");
 }
 
 /// Bytes of the largest seed.
