@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let found = items(root, &target, name)?;
         let path = path(root, name);
         if args.bless {
+            fs::create_dir_all(path.parent().context("a folder of the workspace")?)?;
             files::write(&path, found.as_bytes())?;
         } else if fs::read_to_string(&path).with_context(|| path.display().to_string())? != found {
             files::print(&difference(name, &fs::read_to_string(&path)?, &found))?;
