@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use keepq_gguf::OpenError;
+use keepq_gguf::quoted;
 use keepq_tinygemm::LayoutError;
 use keepq_tinygemm::w4a16::PackedError;
 
@@ -143,15 +144,6 @@ pub enum CheckpointError {
         /// Bytes wanted.
         bytes: usize,
     },
-}
-
-/// `text` in quotes, control characters escaped, shortened to 80 characters.
-fn quoted(text: &str) -> String {
-    const MAX: usize = 80;
-    match text.char_indices().nth(MAX) {
-        None => format!("{text:?}"),
-        Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
-    }
 }
 
 /// What others say of a file, which may quote any of it: on one line, control characters escaped, shortened to 200 characters.

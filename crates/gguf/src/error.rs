@@ -143,8 +143,13 @@ impl fmt::Display for Subject {
     }
 }
 
-/// `text` in quotes on one line, control characters escaped, shortened to 80 characters.
-pub(crate) fn quoted(text: &str) -> String {
+/// `text` in quotes on one line, control characters escaped, shortened to 80 characters: as errors show what a file says.
+///
+/// ```
+/// assert_eq!(keepq_gguf::quoted("a\nb"), r#""a\nb""#);
+/// ```
+#[must_use]
+pub fn quoted(text: &str) -> String {
     const MAX: usize = 80;
     match text.char_indices().nth(MAX) {
         None => format!("{text:?}"),

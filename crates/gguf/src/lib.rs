@@ -84,7 +84,7 @@ mod value;
 pub mod write;
 
 pub use array::{Array, Items, Values};
-pub use error::{ErrorKind, GgufError, Subject};
+pub use error::{ErrorKind, GgufError, Subject, quoted};
 pub use from_value::{FromValue, Mismatch};
 pub use gguf::Gguf;
 pub use keepq_blocks::{GgmlType, Matrix, MatrixError, TypeIdError};

@@ -84,11 +84,24 @@ fn tokens<T: Target, const R: usize, const M: usize>(
             },
         );
     }
-    for t in 0..M {
-        let bias: i32 = x.sums(first + t).iter().map(|&sum| 8 * i32::from(sum)).sum();
+    finish(w, rows, x.tokens(first..first + M), |t, r| sums[t][r], n, y);
+}
+
+/// The results of all tokens by `rows`, `y[t * n + r]`: of the sums of products of nibbles, whose bias is taken away, and scaled.
+#[inline(always)]
+pub(crate) fn finish(
+    w: &QuantizedMatrixQ4,
+    rows: Range<usize>,
+    x: Acts<'_>,
+    sum: impl Fn(usize, usize) -> i32,
+    n: usize,
+    y: &mut [f32],
+) {
+    for t in 0..x.m() {
+        let bias: i32 = x.sums(t).iter().map(|&sum| 8 * i32::from(sum)).sum();
         for (r, row) in rows.clone().enumerate() {
             let scale = w.row(row).map_or(0.0, |(_, scale)| scale);
-            y[t * n + r] = (sums[t][r] - bias) as f32 * x.scale(first + t) * scale;
+            y[t * n + r] = (sum(t, r) - bias) as f32 * x.scale(t) * scale;
         }
     }
 }

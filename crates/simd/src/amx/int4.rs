@@ -86,13 +86,7 @@ fn multiply<T: Target>(
             );
         }
     }
-    for t in 0..x.m() {
-        let bias: i32 = x.sums(t).iter().map(|&sum| 8 * i32::from(sum)).sum();
-        for (r, row) in rows.clone().enumerate() {
-            let scale = w.row(row).map_or(0.0, |(_, scale)| scale);
-            y[t * n + r] = (isums[r][t] - bias) as f32 * x.scale(t) * scale;
-        }
-    }
+    crate::int4::finish(w, rows, x, |t, r| isums[r][t], n, y);
 }
 
 /// The codes of tokens, in each 64 those of even columns first, four of a token side by side. Past the last token and the last code are zeros.

@@ -54,8 +54,20 @@ fn bits(y: &[f32]) -> Vec<u32> {
 
 /// Compares what `strip` makes of `rows` on each tier with these rows of `want[m,n]`.
 fn compare(want: &[f32], n: usize, rows: &std::ops::Range<usize>, what: &str, strip: impl Fn(Tier, &mut [f32])) {
+    compare_on(&TIERS, want, n, rows, what, strip);
+}
+
+/// [`compare`] on these tiers.
+fn compare_on(
+    tiers: &[Tier],
+    want: &[f32],
+    n: usize,
+    rows: &std::ops::Range<usize>,
+    what: &str,
+    strip: impl Fn(Tier, &mut [f32]),
+) {
     let m = want.len() / n;
-    for &tier in TIERS.iter() {
+    for &tier in tiers {
         let mut y = vec![f32::NAN; m * rows.len()];
         strip(tier, &mut y);
         for t in 0..m {

@@ -13,7 +13,7 @@ use keepq_tinygemm::ActBuf;
 use keepq_tinygemm::int4::{QuantizedMatrixQ4, linear_q4};
 use keepq_tinygemm::w4a8::{Weights, pack, packed_bytes};
 
-use super::{Random, bits};
+use super::{Random, compare_on};
 
 /// Tokens below, at and above one tile and two.
 const TOKENS: [usize; 9] = [1, 2, 15, 16, 17, 31, 32, 33, 50];
@@ -170,7 +170,7 @@ fn check_w4a8(w: Weights<'_>, m: usize, x: &[f32]) {
     let mut want = vec![f32::NAN; m * n];
     w.multiply(x, &mut want);
     for rows in [0..n, n - 32..n] {
-        compare(&want, n, rows.clone(), |tier, y| tier.w4a8_strip(w, rows.clone(), x, y));
+        compare(&want, n, &rows, |tier, y| tier.w4a8_strip(w, rows.clone(), x, y));
     }
 }
 
@@ -180,19 +180,12 @@ fn check_int4(w: &QuantizedMatrixQ4, m: usize, x: &[f32]) {
     let mut want = vec![f32::NAN; m * n];
     linear_q4(x, w, &mut want);
     for rows in [0..n, n / 3..n, n..n] {
-        compare(&want, n, rows.clone(), |tier, y| tier.int4_strip(w, rows.clone(), x, y));
+        compare(&want, n, &rows, |tier, y| tier.int4_strip(w, rows.clone(), x, y));
     }
 }
 
-/// Compares `strip`'s rows on the best tier and on the portable one, both with AMX, with these of `want[m,n]`.
-fn compare(want: &[f32], n: usize, rows: std::ops::Range<usize>, strip: impl Fn(Tier, &mut [f32])) {
-    let (Some(amx), m) = (amx(), want.len() / n) else { return };
-    for tier in [Tier::best(), Tier::PORTABLE] {
-        let mut y = vec![f32::NAN; m * rows.len()];
-        strip(tier.with_amx(amx), &mut y);
-        for t in 0..m {
-            let (got, want) = (&y[t * rows.len()..][..rows.len()], &want[t * n..][rows.clone()]);
-            assert_eq!(bits(got), bits(want), "amx beside {tier}, rows {rows:?} of {n}, token {t} of {m}");
-        }
-    }
+/// Compares what `strip` makes of `rows` on the best tier and on the portable one, both with AMX, with these rows of `want[m,n]`.
+fn compare(want: &[f32], n: usize, rows: &std::ops::Range<usize>, strip: impl Fn(Tier, &mut [f32])) {
+    let Some(amx) = amx() else { return };
+    compare_on(&[Tier::best(), Tier::PORTABLE].map(|tier| tier.with_amx(amx)), want, n, rows, "", strip);
 }
