@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use keepq_gguf::OpenError;
-use keepq_gguf::quoted;
+use keepq_gguf::{OpenError, quoted};
 use keepq_tinygemm::LayoutError;
 use keepq_tinygemm::w4a16::PackedError;
 
